@@ -1,0 +1,58 @@
+#!/bin/sh
+# Install the Debian packages that a target needs beyond Python; do nothing when they are there.
+# usage: tools.sh test | kernels | bench
+# Not root, or no apt: say what is missing and go on. The tests that need a missing program skip with a reason.
+set -eu
+
+missing=
+need() { # need PROGRAM-OR-FILE PACKAGE
+    case $1 in
+    /*) [ -e "$1" ] || missing="$missing $2" ;;
+    *) PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null || missing="$missing $2" ;;
+    esac
+}
+
+for target in "$@"; do
+    case $target in
+    test)
+        need gcc gcc
+        need /usr/include/stdio.h libc6-dev
+        need /usr/include/sys/sdt.h systemtap-sdt-dev
+        need readelf binutils
+        need mount mount
+        need ps procps
+        need bash bash
+        need bpftrace bpftrace
+        need bpftool bpftool
+        need perf linux-perf
+        need trace-cmd trace-cmd
+        ;;
+    kernels)
+        need qemu-system-x86_64 qemu-system-x86
+        need /bin/busybox busybox-static
+        need xz xz-utils
+        need zstd zstd
+        need ip iproute2
+        need gcc gcc
+        need /usr/include/stdio.h libc6-dev
+        need /usr/include/sys/sdt.h systemtap-sdt-dev
+        ;;
+    bench)
+        need bpftrace bpftrace
+        need bpftool bpftool
+        need gcc gcc
+        need /usr/include/stdio.h libc6-dev
+        ;;
+    *) echo "tools.sh: unknown target $target" >&2; exit 2 ;;
+    esac
+done
+
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installing:$missing" >&2
+    apt-get -qq update >&2
+    # shellcheck disable=SC2086
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends $missing >/dev/null
+else
+    echo "missing:$missing (to install: sudo apt-get install$missing)" >&2
+fi

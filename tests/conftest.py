@@ -1,0 +1,93 @@
+"""What every test gets: marks by folder, honest skips, and the proof that nothing of ours stays in the kernel.
+
+Skips. A skip says why. On a developer's machine that is enough. In CI (``CI=true`` or ``PROBESCOPE_STRICT_SKIPS=1``) a
+test that could have run must run, so there a skip whose reason does not start with one of ``ALLOWED_SKIPS`` fails.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
+sys.path.insert(0, str(TESTS / "support"))
+
+#: Folders of tests/ whose tests carry the mark of the same name.
+FOLDER_MARKS = ("live", "kernels", "oracle", "fuzz")
+
+#: Beginnings of reasons that are honest in CI as well: what CI's kernel or machine really cannot do. What one kernel
+#: lacks is tested on another inside a virtual machine, and tests/matrix holds what each must have.
+ALLOWED_SKIPS = (
+    "this kernel has no kprobes",
+    "this kernel has no kprobe_multi",
+    "this kernel has no fentry",
+    "this kernel has no function tracer",
+    "this kernel has no uprobe_multi",
+    "this kernel has no uprobe session",
+    "this kernel has no bpf_loop",
+    "this machine has no hardware counters",
+    "not on this architecture",
+    "bench only",
+)
+
+
+def strict_skips() -> bool:
+    wanted = os.environ.get("PROBESCOPE_STRICT_SKIPS", os.environ.get("CI", ""))
+    return wanted.lower() in {"1", "true", "yes"}
+
+
+def folder_of(path: Path) -> str:
+    return path.relative_to(TESTS).parts[0] if path.is_relative_to(TESTS) else ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    root_needed = pytest.mark.skip(reason="needs root")
+    for item in items:
+        folder = folder_of(item.path)
+        if folder in FOLDER_MARKS:
+            item.add_marker(folder)
+        if folder in {"live", "kernels"} and os.geteuid() != 0:
+            item.add_marker(root_needed)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and strict_skips():
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reason = reason.removeprefix("Skipped: ")
+        if not reason.startswith(ALLOWED_SKIPS):
+            report.outcome = "failed"
+            report.longrepr = f"{item.nodeid} was skipped, and here it must run: {reason}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def repo() -> Path:
+    """The root of the checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def probescope_command() -> list[str]:
+    """The command line of the checkout: prepend it to the arguments of ``probescope``."""
+    return [sys.executable, "-m", "probescope.cli.main"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_behind() -> Iterator[None]:
+    """After all tests the kernel holds no program, map, link or tracefs entry that it did not hold before."""
+    if os.geteuid() != 0:
+        yield
+        return
+    import leftovers
+
+    before = leftovers.snapshot()
+    yield
+    found = leftovers.remaining(before, everything=strict_skips())
+    assert not found, "left in the kernel after the tests: " + "; ".join(found)
