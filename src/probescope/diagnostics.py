@@ -15,7 +15,7 @@ Rendering follows the shape that users of bpftrace know:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from probescope.frozen import dataclass, field
 from typing import Literal
 
 Severity = Literal["error", "warning", "info"]

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from probescope.frozen import dataclass
 from typing import Literal
 
 from probescope.model.types import BOOL, I32, U32, U64, VOID, Opaque, Pointer, String, Struct, Type

@@ -13,7 +13,7 @@ Meaning that all collectors share:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from probescope.frozen import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from probescope.diagnostics import NOWHERE, Span

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from probescope.frozen import dataclass, field
 from typing import Literal
 
 from probescope.diagnostics import NOWHERE, Source, Span

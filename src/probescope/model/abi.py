@@ -29,7 +29,7 @@ not to Strings inside tuples.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from probescope.frozen import dataclass
 
 from probescope.model.types import (
     Agg,

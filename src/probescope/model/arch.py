@@ -7,7 +7,7 @@ arch/x86/include/asm/ptrace.h and ``struct user_pt_regs`` of arch/arm64/include/
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from probescope.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,12 @@ AARCH64 = Arch(
     name="aarch64",
     e_machine=183,
     regs={**{f"x{n}": 8 * n for n in range(31)}, "sp": 248, "pc": 256, "pstate": 264},
-    aliases={**{f"r{n}": f"x{n}" for n in range(31)}, **{f"w{n}": f"x{n}" for n in range(31)}, "lr": "x30", "fp": "x29"},
+    aliases={
+        **{f"r{n}": f"x{n}" for n in range(31)},
+        **{f"w{n}": f"x{n}" for n in range(31)},
+        "lr": "x30",
+        "fp": "x29",
+    },
     arg_regs=tuple(f"x{n}" for n in range(8)),
     ret_reg="x0",
     # x0 holds the return value later; the first argument survives in orig_x0, which follows pstate in struct pt_regs

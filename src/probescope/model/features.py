@@ -8,7 +8,7 @@ an attach mechanism ``attach:NAME``.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from probescope.frozen import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ know their width), ``r`` with ``rx`` and ``rh`` for buffers, ``gr`` for GFP flag
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from probescope.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,16 @@
 """What was asked: a ``ProbeSpec`` is one probe as written, split into its parts, not yet looked up.
 
-    uprobe:/bin/bash:readline+4       source=uprobe    target=/bin/bash  name=readline  offset=4
-    kprobe:nf_*                       source=kprobe    name=nf_*
-    tracepoint:sched:sched_switch     source=tracepoint target=sched     name=sched_switch
-    usdt:/bin/x:ns:name               source=usdt      target=/bin/x     namespace=ns  name=name
-    profile:hz:99                     source=profile   unit=hz           value=99
-    watchpoint:0x7f00:8:rw            source=watchpoint address=0x7f00   length=8      mode=rw
+uprobe:/bin/bash:readline+4       source=uprobe    target=/bin/bash  name=readline  offset=4
+kprobe:nf_*                       source=kprobe    name=nf_*
+tracepoint:sched:sched_switch     source=tracepoint target=sched     name=sched_switch
+usdt:/bin/x:ns:name               source=usdt      target=/bin/x     namespace=ns  name=name
+profile:hz:99                     source=profile   unit=hz           value=99
+watchpoint:0x7f00:8:rw            source=watchpoint address=0x7f00   length=8      mode=rw
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from probescope.frozen import dataclass
 
 from probescope.diagnostics import NOWHERE, Span
 

@@ -7,7 +7,7 @@ chooses another (a syscall tracepoint's ``filename`` becomes the second argument
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from probescope.frozen import dataclass, field
 from typing import Literal
 
 from probescope.model.types import Type

@@ -10,7 +10,7 @@ named by its ``kind``, once, for every collector (``views/finish.py``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from probescope.frozen import dataclass
 from typing import Literal, Protocol
 
 Space = Literal["kernel", "user", "context", "none"]
@@ -218,18 +218,23 @@ class TypeTable(Protocol):
 
     def layout(self, name: str) -> Layout | None:
         """By full name (``struct file``); ``None`` if unknown."""
+        ...
 
     def named(self, name: str) -> Type | None:
         """The type that a C name stands for: ``struct file``, ``u32``, ``pid_t``, ``enum foo``, ``unsigned long``."""
+        ...
 
     def enumerator(self, name: str) -> tuple[Enum, int] | None:
         """The value of an enumeration constant, by its bare name."""
+        ...
 
     def enum_values(self, name: str) -> tuple[tuple[str, int], ...]:
         """The constants of an enumeration, by its name without the keyword; empty if unknown."""
+        ...
 
     def names(self) -> list[str]:
         """All full names, for messages about the nearest one."""
+        ...
 
 
 def is_integer(t: Type) -> bool:
