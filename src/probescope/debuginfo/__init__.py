@@ -1,0 +1,17 @@
+"""Bytes to symbols and types: ELF, BTF, kallsyms, USDT notes, demangling, symbolisation.
+
+In: bytes (of ELF and BTF files, of /proc text) and paths of files to read. Out: values: symbol tables, types and layouts of
+``model.types``, USDT probes, names. ``sources``, ``lang``, ``plan``, ``collect`` and what lies above may import this; it
+imports ``kernel``, ``model`` and ``errors`` only. No system call but open, pread and stat of files. Every input is hostile:
+malformed bytes give ``ElfError`` or ``BtfError``, or a partial result, after a bounded amount of work.
+
+    elf            headers, sections, segments, addresses; symbols (elf_symbols), notes (elf_notes)
+    btf            the type graph of the kernel and its modules; as a TypeTable in btf_types
+    cdecls         C declarations as plain data; ctype_table computes their layout and chains tables
+    kallsyms       kernel addresses and names
+    usdt           probes of .note.stapsdt, with the places of their arguments
+    demangle       C++ (Itanium) and Rust names
+    locate         separate debug files; libraries: bare library and program names
+    symbolize      addresses of kernel and processes to names; functions to file offsets
+    insn           cost class of an instruction under a uprobe
+"""
