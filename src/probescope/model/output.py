@@ -1,0 +1,100 @@
+"""What a session says, as values: every view (text, JSON, an API caller's loop) takes the same ones.
+
+Values inside are finished: opaque numbers have become texts or stacks. Their types come along for those who need them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from probescope.frozen import dataclass, field
+from probescope.model.types import Agg, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Base of everything a session says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attached(Output):
+    """All probes are in place; ``count`` of them."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Output):
+    """Text to be written as it is. ``kind``: printf, time, cat, join, system, strftime...; errorf, warnf and debugf go to stderr."""
+
+    kind: str
+    text: str
+    values: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOut(Output):
+    """``print(expr)``, or ``print(@x[k])`` with ``map`` and ``key`` given."""
+
+    type: Type | Agg
+    value: Any
+    map: str = ""
+    key_type: Type | None = None
+    key: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class MapOut(Output):
+    """A whole map: pairs of finished key and value (aggregations: states of ``model/aggregate.py``), sorted as they are printed.
+    ``top`` 0: all. ``div``: values are divided by it. ``final``: printed at exit."""
+
+    name: str
+    key_type: Type | None
+    value_type: Type | Agg
+    items: tuple[tuple[Any, Any], ...]
+    top: int = 0
+    div: int = 0
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lost(Output):
+    """Something was lost or went wrong ``count`` times: ``kind`` as in bpf/unit.py's counters; ``about`` says it in words and
+    ``hint`` what to change."""
+
+    kind: str
+    count: int
+    about: str
+    hint: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended(Output):
+    """The session is over; ``code`` is the exit code that the program asked for."""
+
+    code: int = 0
+    reason: Literal["exit", "signal", "child", "limit", "end"] = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame of a finished stack: ``symbol`` is empty where none is known; ``offset`` from the symbol; ``module`` the file or
+    kernel module it lies in."""
+
+    address: int
+    symbol: str = ""
+    offset: int = 0
+    module: str = ""
+    inlined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StackOut:
+    """A finished stack, innermost frame first. ``mode`` chooses the text form: bpftrace, perf or raw. ``lost``: it was not kept."""
+
+    frames: tuple[Frame, ...] = ()
+    mode: str = "bpftrace"
+    user: bool = False
+    pid: int = 0
+    lost: bool = field(default=False)
