@@ -58,9 +58,8 @@ class Syscall:
 @cache
 def _rows() -> list[list[str]]:
     """``[name, x86-64, AArch64, arguments]``"""
-    rows = TABLE.replace("\n  ", " ").splitlines()
-    rows += (WITHOUT_ARGUMENTS.strip() + ";" + RESERVED).replace("\n", " ").split(";")
-    return [[*row.split(None, 3), ""][:4] for row in rows]
+    rows = f"{TABLE};{WITHOUT_ARGUMENTS};{RESERVED}".replace("\n  ", " ").replace("\n", ";").split(";")
+    return [[*row.split(None, 3), ""][:4] for row in rows if row.strip()]
 
 
 @cache

@@ -22,8 +22,7 @@ lseek 8 62 unsigned int fd, off_t offset, unsigned int whence
 mmap 9 222 unsigned long addr, unsigned long len, unsigned long prot, unsigned long flags, unsigned long fd,
   unsigned long off
 mprotect 10 226 unsigned long start, size_t len, unsigned long prot
-munmap 11 215 unsigned long addr, size_t len
-brk 12 214 unsigned long brk
+munmap 11 215 unsigned long addr, size_t len; brk 12 214 unsigned long brk
 rt_sigaction 13 134 int sig, const struct sigaction *act, struct sigaction *oact, size_t sigsetsize
 rt_sigprocmask 14 135 int how, sigset_t *nset, sigset_t *oset, size_t sigsetsize
 ioctl 16 29 unsigned int fd, unsigned int cmd, unsigned long arg
@@ -31,8 +30,7 @@ pread64 17 67 unsigned int fd, char *buf, size_t count, loff_t pos
 pwrite64 18 68 unsigned int fd, const char *buf, size_t count, loff_t pos
 readv 19 65 unsigned long fd, const struct iovec *vec, unsigned long vlen
 writev 20 66 unsigned long fd, const struct iovec *vec, unsigned long vlen
-access 21 - const char *filename, int mode
-pipe 22 - int *fildes
+access 21 - const char *filename, int mode; pipe 22 - int *fildes
 select 23 - int n, fd_set *inp, fd_set *outp, fd_set *exp, struct __kernel_old_timeval *tvp
 mremap 25 216 unsigned long addr, unsigned long old_len, unsigned long new_len, unsigned long flags,
   unsigned long new_addr
@@ -69,62 +67,49 @@ clone 56 220 unsigned long clone_flags, unsigned long newsp, int *parent_tidptr,
 execve 59 221 const char *filename, const char *const *argv, const char *const *envp
 exit 60 93 int error_code
 wait4 61 260 pid_t upid, int *stat_addr, int options, struct rusage *ru
-kill 62 129 pid_t pid, int sig
-uname 63 160 struct new_utsname *name
+kill 62 129 pid_t pid, int sig; uname 63 160 struct new_utsname *name
 semget 64 190 key_t key, int nsems, int semflg
 semop 65 193 int semid, struct sembuf *tsops, unsigned nsops
 semctl 66 191 int semid, int semnum, int cmd, unsigned long arg
-shmdt 67 197 char *shmaddr
-msgget 68 186 key_t key, int msgflg
+shmdt 67 197 char *shmaddr; msgget 68 186 key_t key, int msgflg
 msgsnd 69 189 int msqid, struct msgbuf *msgp, size_t msgsz, int msgflg
 msgrcv 70 188 int msqid, struct msgbuf *msgp, size_t msgsz, long msgtyp, int msgflg
 msgctl 71 187 int msqid, int cmd, struct msqid_ds *buf
 fcntl 72 25 unsigned int fd, unsigned int cmd, unsigned long arg
-flock 73 32 unsigned int fd, unsigned int cmd
-fsync 74 82 unsigned int fd
-fdatasync 75 83 unsigned int fd
-truncate 76 45 const char *path, long length
+flock 73 32 unsigned int fd, unsigned int cmd; fsync 74 82 unsigned int fd
+fdatasync 75 83 unsigned int fd; truncate 76 45 const char *path, long length
 ftruncate 77 46 unsigned int fd, off_t length
 getdents 78 - unsigned int fd, struct linux_dirent *dirent, unsigned int count
-getcwd 79 17 char *buf, unsigned long size
-chdir 80 49 const char *filename
+getcwd 79 17 char *buf, unsigned long size; chdir 80 49 const char *filename
 fchdir 81 50 unsigned int fd
 rename 82 - const char *oldname, const char *newname
-mkdir 83 - const char *pathname, umode_t mode
-rmdir 84 - const char *pathname
+mkdir 83 - const char *pathname, umode_t mode; rmdir 84 - const char *pathname
 creat 85 - const char *pathname, umode_t mode
 link 86 - const char *oldname, const char *newname
 unlink 87 - const char *pathname
 symlink 88 - const char *oldname, const char *newname
 readlink 89 - const char *path, char *buf, int bufsiz
-chmod 90 - const char *filename, umode_t mode
-fchmod 91 52 unsigned int fd, umode_t mode
+chmod 90 - const char *filename, umode_t mode; fchmod 91 52 unsigned int fd, umode_t mode
 chown 92 - const char *filename, uid_t user, gid_t group
 fchown 93 55 unsigned int fd, uid_t user, gid_t group
 lchown 94 - const char *filename, uid_t user, gid_t group
 umask 95 166 int mask
 gettimeofday 96 169 struct __kernel_old_timeval *tv, struct timezone *tz
 getrlimit 97 163 unsigned int resource, struct rlimit *rlim
-getrusage 98 165 int who, struct rusage *ru
-sysinfo 99 179 struct sysinfo *info
+getrusage 98 165 int who, struct rusage *ru; sysinfo 99 179 struct sysinfo *info
 times 100 153 struct tms *tbuf
 ptrace 101 117 long request, long pid, unsigned long addr, unsigned long data
-syslog 103 116 int type, char *buf, int len
-setuid 105 146 uid_t uid
-setgid 106 144 gid_t gid
-setpgid 109 154 pid_t pid, pid_t pgid
-setreuid 113 145 uid_t ruid, uid_t euid
-setregid 114 143 gid_t rgid, gid_t egid
+syslog 103 116 int type, char *buf, int len; setuid 105 146 uid_t uid
+setgid 106 144 gid_t gid; setpgid 109 154 pid_t pid, pid_t pgid
+setreuid 113 145 uid_t ruid, uid_t euid; setregid 114 143 gid_t rgid, gid_t egid
 getgroups 115 158 int gidsetsize, gid_t *grouplist
 setgroups 116 159 int gidsetsize, gid_t *grouplist
 setresuid 117 147 uid_t ruid, uid_t euid, uid_t suid
 getresuid 118 148 uid_t *ruidp, uid_t *euidp, uid_t *suidp
 setresgid 119 149 gid_t rgid, gid_t egid, gid_t sgid
 getresgid 120 150 gid_t *rgidp, gid_t *egidp, gid_t *sgidp
-getpgid 121 155 pid_t pid
-setfsuid 122 151 uid_t uid
-setfsgid 123 152 gid_t gid
-getsid 124 156 pid_t pid
+getpgid 121 155 pid_t pid; setfsuid 122 151 uid_t uid
+setfsgid 123 152 gid_t gid; getsid 124 156 pid_t pid
 capget 125 90 cap_user_header_t header, cap_user_data_t dataptr
 capset 126 91 cap_user_header_t header, const cap_user_data_t data
 rt_sigpending 127 136 sigset_t *uset, size_t sigsetsize
@@ -135,8 +120,7 @@ rt_sigsuspend 130 133 sigset_t *unewset, size_t sigsetsize
 sigaltstack 131 132 const stack_t *uss, stack_t *uoss
 utime 132 - char *filename, struct utimbuf *times
 mknod 133 - const char *filename, umode_t mode, unsigned dev
-uselib 134 - const char *library
-personality 135 92 unsigned int personality
+uselib 134 - const char *library; personality 135 92 unsigned int personality
 ustat 136 - unsigned dev, struct ustat *ubuf
 statfs 137 43 const char *pathname, struct statfs *buf
 fstatfs 138 44 unsigned int fd, struct statfs *buf
@@ -146,8 +130,7 @@ setpriority 141 140 int which, int who, int niceval
 sched_setparam 142 118 pid_t pid, struct sched_param *param
 sched_getparam 143 121 pid_t pid, struct sched_param *param
 sched_setscheduler 144 119 pid_t pid, int policy, struct sched_param *param
-sched_getscheduler 145 120 pid_t pid
-sched_get_priority_max 146 125 int policy
+sched_getscheduler 145 120 pid_t pid; sched_get_priority_max 146 125 int policy
 sched_get_priority_min 147 126 int policy
 sched_rr_get_interval 148 127 pid_t pid, struct __kernel_timespec *interval
 mlock 149 228 unsigned long start, size_t len
@@ -159,16 +142,14 @@ prctl 157 167 int option, unsigned long arg2, unsigned long arg3, unsigned long 
 arch_prctl 158 - int option, unsigned long arg2
 adjtimex 159 171 struct __kernel_timex *txc_p
 setrlimit 160 164 unsigned int resource, struct rlimit *rlim
-chroot 161 51 const char *filename
-acct 163 89 const char *name
+chroot 161 51 const char *filename; acct 163 89 const char *name
 settimeofday 164 170 struct __kernel_old_timeval *tv, struct timezone *tz
 mount 165 40 char *dev_name, char *dir_name, char *type, unsigned long flags, void *data
 umount2 166 39 char *name, int flags
 swapon 167 224 const char *specialfile, int swap_flags
 swapoff 168 225 const char *specialfile
 reboot 169 142 int magic1, int magic2, unsigned int cmd, void *arg
-sethostname 170 161 char *name, int len
-setdomainname 171 162 char *name, int len
+sethostname 170 161 char *name, int len; setdomainname 171 162 char *name, int len
 iopl 172 - unsigned int level
 ioperm 173 - unsigned long from, unsigned long num, int turn_on
 init_module 175 105 void *umod, unsigned long len, const char *uargs
@@ -186,8 +167,7 @@ llistxattr 195 12 const char *pathname, char *list, size_t size
 flistxattr 196 13 int fd, char *list, size_t size
 removexattr 197 14 const char *pathname, const char *name
 lremovexattr 198 15 const char *pathname, const char *name
-fremovexattr 199 16 int fd, const char *name
-tkill 200 130 pid_t pid, int sig
+fremovexattr 199 16 int fd, const char *name; tkill 200 130 pid_t pid, int sig
 time 201 - __kernel_old_time_t *tloc
 futex 202 98 u32 *uaddr, int op, u32 val, const struct __kernel_timespec *utime, u32 *uaddr2, u32 val3
 sched_setaffinity 203 122 pid_t pid, unsigned int len, unsigned long *user_mask_ptr
@@ -210,8 +190,7 @@ timer_create 222 107 const clockid_t which_clock, struct sigevent *timer_event_s
 timer_settime 223 110 timer_t timer_id, int flags, const struct __kernel_itimerspec *new_setting,
   struct __kernel_itimerspec *old_setting
 timer_gettime 224 108 timer_t timer_id, struct __kernel_itimerspec *setting
-timer_getoverrun 225 109 timer_t timer_id
-timer_delete 226 111 timer_t timer_id
+timer_getoverrun 225 109 timer_t timer_id; timer_delete 226 111 timer_t timer_id
 clock_settime 227 112 const clockid_t which_clock, const struct __kernel_timespec *tp
 clock_gettime 228 113 const clockid_t which_clock, struct __kernel_timespec *tp
 clock_getres 229 114 const clockid_t which_clock, struct __kernel_timespec *tp
@@ -275,18 +254,15 @@ utimensat 280 88 int dfd, const char *filename, struct __kernel_timespec *utimes
 epoll_pwait 281 22 int epfd, struct epoll_event *events, int maxevents, int timeout, const sigset_t *sigmask,
   size_t sigsetsize
 signalfd 282 - int ufd, sigset_t *user_mask, size_t sizemask
-timerfd_create 283 85 int clockid, int flags
-eventfd 284 - unsigned int count
+timerfd_create 283 85 int clockid, int flags; eventfd 284 - unsigned int count
 fallocate 285 47 int fd, int mode, loff_t offset, loff_t len
 timerfd_settime 286 86 int ufd, int flags, const struct __kernel_itimerspec *utmr, struct __kernel_itimerspec *otmr
 timerfd_gettime 287 87 int ufd, struct __kernel_itimerspec *otmr
 accept4 288 242 int fd, struct sockaddr *upeer_sockaddr, int *upeer_addrlen, int flags
 signalfd4 289 74 int ufd, sigset_t *user_mask, size_t sizemask, int flags
-eventfd2 290 19 unsigned int count, int flags
-epoll_create1 291 20 int flags
+eventfd2 290 19 unsigned int count, int flags; epoll_create1 291 20 int flags
 dup3 292 24 unsigned int oldfd, unsigned int newfd, int flags
-pipe2 293 59 int *fildes, int flags
-inotify_init1 294 26 int flags
+pipe2 293 59 int *fildes, int flags; inotify_init1 294 26 int flags
 preadv 295 69 unsigned long fd, const struct iovec *vec, unsigned long vlen, unsigned long pos_l,
   unsigned long pos_h
 pwritev 296 70 unsigned long fd, const struct iovec *vec, unsigned long vlen, unsigned long pos_l,
@@ -392,7 +368,7 @@ listns 470 470 const struct ns_id_req *req, u64 *ns_ids, size_t nr_ns_ids, unsig
 """
 
 WITHOUT_ARGUMENTS = """\
-rt_sigreturn 15 139; sched_yield 24 124; pause 34 -; getpid 39 172; fork 57 -; vfork 58 -; getuid 102 174;
+rt_sigreturn 15 139; sched_yield 24 124; pause 34 -; getpid 39 172; fork 57 -; vfork 58 -; getuid 102 174
 getgid 104 176; geteuid 107 175; getegid 108 177; getppid 110 173; getpgrp 111 -; setsid 112 157; munlockall 152 231;
 vhangup 153 58; sync 162 81; gettid 186 178; restart_syscall 219 128; inotify_init 253 -; uretprobe 335 -;
 uprobe 336 -; rseq_slice_yield 471 471

@@ -1,0 +1,102 @@
+"""The way into this package: probe names to sites, lists of names, descriptions.
+
+Sources are looked up by name in ``_MODULES`` and imported on first use: a program pays for the sources that it names.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Protocol, cast
+
+from probescope.diagnostics import nearest
+from probescope.errors import LimitError, ProbeError
+from probescope.model.probe import SHORT_NAMES, SOURCES, ProbeSpec
+from probescope.model.site import Site
+from probescope.sources.context import ResolveContext
+from probescope.sources.globs import is_glob, matches
+
+_MODULES: dict[str, str] = {
+    **dict.fromkeys(("begin", "end", "self", "test", "bench"), "user"),
+    **dict.fromkeys(("profile", "interval"), "timer"),
+    **dict.fromkeys(("software", "hardware"), "pmu"),
+    **dict.fromkeys(("watchpoint", "asyncwatchpoint"), "watchpoint"),
+    "tracepoint": "tracepoint",
+}
+
+LISTED: tuple[str, ...] = ("hardware", "software", "tracepoint")
+"""Sources whose names ``list`` shows without being asked for: those of the kernel. Return probes have the names of
+their entries."""
+
+
+class Source(Protocol):
+    """What every module of this package offers; ``source`` is the name it is called by, since one file may serve
+    two."""
+
+    def list_names(self, source: str, pattern: str, ctx: ResolveContext) -> list[str]:
+        """Names without their source that match the glob ``pattern``."""
+        ...
+
+    def match(self, spec: ProbeSpec, ctx: ResolveContext) -> list[str]:
+        """Full names of the sites that ``spec`` stands for, without looking into them; empty if none."""
+        ...
+
+    def resolve(self, spec: ProbeSpec, ctx: ResolveContext) -> list[Site]:
+        """At least one site, or ``ProbeError``."""
+        ...
+
+    def describe(self, site: Site, ctx: ResolveContext) -> list[str]:
+        """The arguments as C declares them, one a line."""
+        ...
+
+
+def source(name: str) -> Source:
+    """Raises ``ProbeError`` on a source that does not exist, with the nearest names."""
+    module = _MODULES.get(SHORT_NAMES.get(name, name))
+    if module is None:
+        near = nearest(name, [*SOURCES, *(s for s in SHORT_NAMES if len(s) > 2)])
+        hints = [f"did you mean '{near[0]}'?"] if near else ["sources are " + ", ".join(SOURCES)]
+        raise ProbeError(f"there is no source '{name}'", hints=hints)
+    return cast("Source", importlib.import_module(f"probescope.sources.{module}"))
+
+
+def resolve(spec: ProbeSpec, ctx: ResolveContext) -> list[Site]:
+    """The sites that a probe stands for, at least one. A site that exists and cannot be used has a ``reason``.
+
+    Raises ``ProbeError`` (no such thing; with the nearest names), ``LimitError`` (more than ``ctx.max_probes``),
+    ``KernelError`` and ``FormatError`` where this host cannot be looked at."""
+    sites = source(spec.source).resolve(spec, ctx)
+    if len(sites) > ctx.max_probes:
+        raise LimitError(
+            f"{spec} stands for {len(sites)} probes, more than {ctx.max_probes}",
+            hints=["make the pattern narrower", f"or raise the limit: config = {{ max_probes = {len(sites)} }}"],
+        )
+    return sites
+
+
+def match(spec: ProbeSpec, ctx: ResolveContext) -> list[str]:
+    """Full names of the sites that a probe stands for, cheaper than ``resolve``; empty if none."""
+    return source(spec.source).match(spec, ctx)
+
+
+def describe(site: Site, ctx: ResolveContext) -> list[str]:
+    """The arguments of a site as C declares them: ``const char * filename``; empty if nothing is known."""
+    return source(site.source).describe(site, ctx)
+
+
+def list_probes(pattern: str, ctx: ResolveContext) -> Iterator[str]:
+    """Full names that match, by source, sorted within each.
+
+    *              everything of the kernel        kprobe:vfs_*    one source
+    *sys_enter*    in the names of every source    vfs_read        names that contain the text
+    """
+    head, colon, rest = pattern.partition(":")
+    wanted = [s for s in LISTED if matches(head, s)] if is_glob(head) else [SHORT_NAMES.get(head, head)]
+    if not colon:
+        if head in SOURCES or head in SHORT_NAMES:
+            rest = "*"
+        else:
+            wanted, rest = list(LISTED), head if is_glob(head) else f"*{head}*"
+    for name in wanted:
+        for found in source(name).list_names(name, rest or "*", ctx):
+            yield f"{name}:{found}"
