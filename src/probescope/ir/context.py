@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from probescope.frozen import dataclass
 from typing import Literal
 
+from probescope.frozen import dataclass
 from probescope.model.types import BOOL, I32, U32, U64, VOID, Opaque, Pointer, String, Struct, Type
 
 Reach = Literal["event", "kernel"]

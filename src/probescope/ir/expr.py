@@ -13,10 +13,10 @@ Meaning that all collectors share:
 
 from __future__ import annotations
 
-from probescope.frozen import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from probescope.diagnostics import NOWHERE, Span
+from probescope.frozen import dataclass, field
 from probescope.model.types import Space, Type
 
 if TYPE_CHECKING:

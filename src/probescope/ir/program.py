@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from probescope.frozen import dataclass, field
 from typing import Literal
 
 from probescope.diagnostics import NOWHERE, Source, Span
+from probescope.frozen import dataclass, field
 from probescope.ir.expr import Expr
 from probescope.ir.stmt import Stmt
 from probescope.model.format import Format

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from probescope.frozen import dataclass, field
 from typing import Literal
 
 from probescope.diagnostics import NOWHERE, Span
+from probescope.frozen import dataclass, field
 from probescope.ir.expr import Expr
 from probescope.model.types import Type
 

@@ -30,7 +30,6 @@ not to Strings inside tuples.
 from __future__ import annotations
 
 from probescope.frozen import dataclass
-
 from probescope.model.types import (
     Agg,
     Array,

@@ -181,8 +181,8 @@ def loglinear_bucket(value: int, factor: int, low: int, high: int, steps: int) -
     magnitude = low
     while value >= factor ** (magnitude + 1):
         magnitude += 1
-    width = max(1, factor ** (magnitude + 1) // steps)
-    return 1 + (magnitude - low) * steps + value // width
+    width = max(1, int(factor ** (magnitude + 1)) // steps)
+    return int(1 + (magnitude - low) * steps + value // width)
 
 
 def _tseries(agg: Agg) -> Monoid:

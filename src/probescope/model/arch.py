@@ -7,6 +7,7 @@ arch/x86/include/asm/ptrace.h and ``struct user_pt_regs`` of arch/arm64/include/
 from __future__ import annotations
 
 from collections.abc import Mapping
+
 from probescope.frozen import dataclass
 
 

@@ -8,6 +8,7 @@ an attach mechanism ``attach:NAME``.
 from __future__ import annotations
 
 from collections.abc import Iterable
+
 from probescope.frozen import dataclass, field
 
 

@@ -10,9 +10,8 @@ watchpoint:0x7f00:8:rw            source=watchpoint address=0x7f00   length=8   
 
 from __future__ import annotations
 
-from probescope.frozen import dataclass
-
 from probescope.diagnostics import NOWHERE, Span
+from probescope.frozen import dataclass
 
 SHORT_NAMES: dict[str, str] = {
     "k": "kprobe",

@@ -7,9 +7,9 @@ chooses another (a syscall tracepoint's ``filename`` becomes the second argument
 
 from __future__ import annotations
 
-from probescope.frozen import dataclass, field
 from typing import Literal
 
+from probescope.frozen import dataclass, field
 from probescope.model.types import Type
 
 # --- where a value is found -------------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ named by its ``kind``, once, for every collector (``views/finish.py``).
 
 from __future__ import annotations
 
-from probescope.frozen import dataclass
 from typing import Literal, Protocol
+
+from probescope.frozen import dataclass
 
 Space = Literal["kernel", "user", "context", "none"]
 """Where a pointer points: kernel memory, memory of the current process, the probe's context, or nowhere known."""

@@ -1,0 +1,244 @@
+"""What will be done: a ``Plan`` is collector, mechanism and reasons for every clause, and the exact kernel steps, as data.
+
+``explain`` prints it, ``collect/execute.py`` carries it out, and nothing else decides. A step names programs and maps of the
+compiled object by their names; numbers of sites are their places in ``Program.sites``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from probescope.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A mechanism that could have served and does not, with the reason in words."""
+
+    mechanism: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which mechanism serves some sites of a clause, and why. ``cost_ns`` is the usual cost of one hit, 0 if not known."""
+
+    clause: int
+    sites: tuple[int, ...]
+    collector: Literal["bpf", "user"]
+    mechanism: str
+    reason: str
+    cost_ns: int = 0
+    rejected: tuple[Rejected, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to do to the kernel. ``str()`` is how ``explain`` shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Step):
+    """``program`` of the object. ``prog_type`` and ``attach_type`` are numbers of the uapi enums; ``btf_target`` names what
+    attach_btf_id stands for (``btf_trace_sys_enter``, ``vfs_read``) and ``btf_id`` is it; ``module``: whose BTF."""
+
+    program: str
+    prog_type: int
+    attach_type: int = 0
+    btf_target: str = ""
+    btf_id: int = 0
+    module: str = ""
+    sleepable: bool = False
+
+    def __str__(self) -> str:
+        target = f" for {self.btf_target}" if self.btf_target else ""
+        return f"bpf(BPF_PROG_LOAD) {self.program}{target}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachTracepoint(Step):
+    """perf_event_open(PERF_TYPE_TRACEPOINT) and a BPF link to it, or PERF_EVENT_IOC_SET_BPF before 5.15."""
+
+    program: str
+    event: str  # category:event
+    id: int
+    cookie: int = 0
+
+    def __str__(self) -> str:
+        return f"perf_event_open(tracepoint {self.event}, id {self.id}) -> link {self.program}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachRaw(Step):
+    """BPF_RAW_TRACEPOINT_OPEN by name; ``cookie`` None: none asked."""
+
+    program: str
+    event: str
+    cookie: int | None = None
+
+    def __str__(self) -> str:
+        return f"bpf(BPF_RAW_TRACEPOINT_OPEN) {self.event} -> {self.program}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachTracing(Step):
+    """A BPF link of a program that was loaded for its target: tp_btf, fentry, fexit."""
+
+    program: str
+    attach_type: int
+    target: str
+    cookie: int = 0
+
+    def __str__(self) -> str:
+        return f"bpf(BPF_LINK_CREATE) {self.target} -> {self.program}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachKprobe(Step):
+    """One kprobe through the kprobe PMU: perf_event_open and a link (or ioctl)."""
+
+    program: str
+    symbol: str
+    offset: int = 0
+    address: int = 0
+    ret: bool = False
+    cookie: int = 0
+
+    def __str__(self) -> str:
+        place = f"{self.symbol}+{self.offset:#x}" if self.symbol else f"{self.address:#x}"
+        return f"perf_event_open(k{'ret' if self.ret else ''}probe {place}) -> link {self.program}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachKprobeMulti(Step):
+    """Many functions in one link."""
+
+    program: str
+    symbols: tuple[str, ...]
+    cookies: tuple[int, ...] = ()
+    ret: bool = False
+
+    def __str__(self) -> str:
+        return f"bpf(BPF_LINK_CREATE kprobe_multi) {_few(self.symbols)} -> {self.program}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachUprobe(Step):
+    """One uprobe through the uprobe PMU."""
+
+    program: str
+    path: str
+    offset: int
+    ref_ctr: int = 0
+    ret: bool = False
+    pid: int = -1
+    cookie: int = 0
+
+    def __str__(self) -> str:
+        kind = "uretprobe" if self.ret else "uprobe"
+        return f"perf_event_open({kind} {self.path}+{self.offset:#x}) -> link {self.program}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachUprobeMulti(Step):
+    """Many places of one file in one link (kernel 6.6)."""
+
+    program: str
+    path: str
+    offsets: tuple[int, ...]
+    ref_ctrs: tuple[int, ...] = ()
+    cookies: tuple[int, ...] = ()
+    ret: bool = False
+    pid: int = -1
+
+    def __str__(self) -> str:
+        kind = "uretprobe" if self.ret else "uprobe"
+        places = _few(tuple(f"+{o:#x}" for o in self.offsets))
+        return f"bpf(BPF_LINK_CREATE uprobe_multi) {kind} {self.path} {places} -> {self.program}"
+
+
+@dataclass(frozen=True, slots=True)
+class AttachPerf(Step):
+    """A perf event with a BPF program, on each of ``cpus`` (-1: wherever the process runs)."""
+
+    program: str
+    type: int
+    config: int
+    period: int
+    frequency: int
+    cpus: tuple[int, ...]
+    pid: int = -1
+    bp_addr: int = 0
+    bp_len: int = 0
+    bp_type: int = 0
+    about: str = ""
+
+    def __str__(self) -> str:
+        on = "the process" if self.cpus == (-1,) else f"{len(self.cpus)} CPU(s)"
+        return (
+            f"perf_event_open({self.about or f'type {self.type} config {self.config}'}) on {on} -> link {self.program}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AttachIter(Step):
+    """A BPF iterator: created, then read to its end once at the start."""
+
+    program: str
+    target: str
+    pin: str = ""
+
+    def __str__(self) -> str:
+        return f"bpf(BPF_LINK_CREATE iter {self.target}) -> {self.program}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOnce(Step):
+    """BPF_PROG_TEST_RUN of a syscall program: begin, end or a signal inside the kernel (``--via bpf``)."""
+
+    program: str
+    when: Literal["begin", "end", "signal"]
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"bpf(BPF_PROG_TEST_RUN) {self.program} at {self.when}{' ' + self.name if self.name else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class UserRun(Step):
+    """A clause that probescope evaluates itself, against the same maps: at begin, at end, on a signal, or every ``period_ns``."""
+
+    clause: int
+    site: int
+    when: Literal["begin", "end", "signal", "interval", "test", "bench"]
+    period_ns: int = 0
+    name: str = ""
+
+    def __str__(self) -> str:
+        how = {"interval": f"every {self.period_ns / 1e9:g} s", "signal": f"on {self.name}"}.get(
+            self.when, f"at {self.when}"
+        )
+        return f"run clause {self.clause} in probescope itself, {how}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``steps`` in the order of execution: loads, then attachments, then what user space runs. ``notes`` go to ``explain``,
+    ``warnings`` to the user always."""
+
+    collector: str
+    choices: tuple[Choice, ...]
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()  # names, by number
+
+    @property
+    def probes(self) -> int:
+        """How many sites are served."""
+        return sum(len(c.sites) for c in self.choices)
+
+
+def _few(names: tuple[str, ...], most: int = 3) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
