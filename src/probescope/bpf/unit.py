@@ -30,10 +30,10 @@ SiteBy = Literal["constant", "cookie", "syscall"]
 class Unit:
     """One kernel program: ``clause`` (its id) at ``sites`` (numbers in ``Program.sites``) through one mechanism.
 
-    ``fields``, ``args``, ``ret``: as in Site, with locations that hold for this mechanism. ``site_by`` says how the program learns
-    which site fired: there is one only; the attach cookie holds the number; or by the system call's number in ``syscalls``
-    (pairs number, site): other system calls return at once. ``pid``: only this process (0: any). ``in_user``: the context's memory is
-    that of user space (uprobes): a bare pointer argument points there."""
+    ``fields``, ``args``, ``ret``: as in Site, with locations that hold for this mechanism. ``site_by`` says how the
+    program learns which site fired: there is one only; the attach cookie holds the number; or by the system call's
+    number in ``syscalls`` (pairs number, site): other system calls return at once. ``pid``: only this process (0:
+    any). ``in_user``: the context's memory is that of user space (uprobes): a bare pointer argument points there."""
 
     name: str
     clause: int
@@ -53,8 +53,8 @@ class Unit:
 @dataclass(frozen=True, slots=True)
 class Options:
     """``gate``: programs do nothing until the session sets the ``active`` word of the globals. ``cpus``: possible CPUs.
-    ``cpid``: of the child given by -c. ``ring_bytes``: a power of two, a multiple of the page. ``namespace``: (device, inode)
-    of probescope's own pid namespace when that is not the initial one, else None."""
+    ``cpid``: of the child given by -c. ``ring_bytes``: a power of two, a multiple of the page. ``namespace``:
+    (device, inode) of probescope's own pid namespace when that is not the initial one, else None."""
 
     features: Features = BASELINE_6_1
     arch: Arch = X86_64
@@ -78,7 +78,8 @@ GLOBAL_WORDS = 8
 
 @dataclass(frozen=True, slots=True)
 class MapSpec:
-    """A kernel map to create. ``type`` is the number of enum bpf_map_type. ``state``: the MapDecl's name for role state."""
+    """A kernel map to create. ``type`` is the number of enum bpf_map_type. ``state``: the MapDecl's name for role
+    state."""
 
     name: str
     role: MapRole
@@ -94,8 +95,8 @@ class MapSpec:
 
 @dataclass(frozen=True, slots=True)
 class Reloc:
-    """``insn`` (an index of 8-byte units) needs a number only known at load time: a map's descriptor (``map``, ``map_value``) or a
-    kernel function's BTF id (``kfunc``)."""
+    """``insn`` (an index of 8-byte units) needs a number only known at load time: a map's descriptor (``map``,
+    ``map_value``) or a kernel function's BTF id (``kfunc``)."""
 
     insn: int
     kind: Literal["map", "map_value", "kfunc"]
@@ -123,7 +124,8 @@ CounterKind = Literal["ring_full", "map_full", "read", "div0", "bounds", "loop",
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """One u64 per CPU in the counters map (index = place in ``Object.counters``): what was lost or went wrong, and where."""
+    """One u64 per CPU in the counters map (index = place in ``Object.counters``): what was lost or went wrong, and
+    where."""
 
     kind: CounterKind
     clause: int = -1

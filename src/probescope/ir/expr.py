@@ -2,10 +2,11 @@
 
 Meaning that all collectors share:
 
-* Integer arithmetic wraps at the operands' width. Both operands of ``Binary`` have the same type (shifts: the right one may be
-  any integer; its value is taken modulo the width). The sign of the operands' type decides div, mod, shr and the comparisons.
-* Division by zero gives 0, remainder by zero gives the dividend (as BPF defines them); each counts a ``div0`` runtime error.
-  Signed division truncates toward zero; the least integer divided by -1 wraps to itself.
+* Integer arithmetic wraps at the operands' width. Both operands of ``Binary`` have the same type (shifts: the right
+  one may be any integer; its value is taken modulo the width). The sign of the operands' type decides div, mod, shr
+  and the comparisons.
+* Division by zero gives 0, remainder by zero gives the dividend (as BPF defines them); each counts a ``div0`` runtime
+  error. Signed division truncates toward zero; the least integer divided by -1 wraps to itself.
 * A memory read that faults gives zero bytes (an empty string) and counts a ``read`` error of its clause.
 * ``Logic`` and ``Select`` evaluate only what they need. Operands are evaluated left to right.
 * Strings compare up to the first NUL; sizes need not be equal.
@@ -39,21 +40,24 @@ class Expr:
 
 @dataclass(frozen=True, slots=True)
 class Const(Expr):
-    """A scalar (``int``, wrapped to its type), a String or Buffer (``bytes``), or an opaque value's number (``int``)."""
+    """A scalar (``int``, wrapped to its type), a String or Buffer (``bytes``), or an opaque value's number
+    (``int``)."""
 
     value: int | bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Local(Expr):
-    """A scratch variable of the clause. Names are unique within a clause (scopes were resolved); unset ones are zero."""
+    """A scratch variable of the clause. Names are unique within a clause (scopes were resolved); unset ones are
+    zero."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unary(Expr):
-    """``neg`` and ``inv`` (bitwise not) on integers at the operand's width; ``not`` gives a Bool from any scalar or string."""
+    """``neg`` and ``inv`` (bitwise not) on integers at the operand's width; ``not`` gives a Bool from any scalar or
+    string."""
 
     op: Literal["neg", "inv", "not"]
     x: Expr
@@ -61,8 +65,9 @@ class Unary(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Binary(Expr):
-    """Arithmetic on integers (and pointer +- U64/I64 in bytes), or a comparison, whose type is Bool. ``eq`` and ``ne`` also take
-    two Strings, Buffers, Arrays, Tuples or Opaques of one kind; the orderings take Strings too (as unsigned bytes)."""
+    """Arithmetic on integers (and pointer +- U64/I64 in bytes), or a comparison, whose type is Bool. ``eq`` and
+    ``ne`` also take two Strings, Buffers, Arrays, Tuples or Opaques of one kind; the orderings take Strings too (as
+    unsigned bytes)."""
 
     op: Arithmetic | Comparison
     a: Expr
@@ -80,9 +85,10 @@ class Logic(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Expr):
-    """Scalar to scalar: truncate, or extend by the *source's* sign; to Bool: is not zero. String to String of another size.
-    Array or Buffer to and from an integer of equal size reinterprets the bytes (host order). Tuple to Tuple item by item.
-    An integer to an Opaque of kind ksym, usym, timestamp, username, strerror, syscall_name, signal_name, cgroup_path."""
+    """Scalar to scalar: truncate, or extend by the *source's* sign; to Bool: is not zero. String to String of another
+    size. Array or Buffer to and from an integer of equal size reinterprets the bytes (host order). Tuple to Tuple
+    item by item. An integer to an Opaque of kind ksym, usym, timestamp, username, strerror, syscall_name,
+    signal_name, cgroup_path."""
 
     x: Expr
 
@@ -133,13 +139,14 @@ class Part(Expr):
     offset: int
 
 
-# --- needs: what is asked of the outside world ----------------------------------------------------------------------------
+# --- needs: what is asked of the outside world
+# ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Context(Expr):
-    """A fact of the moment, by name out of ``ir/context.py``: pid, tid, comm, cpu, nsecs, curtask, cgroup... ``arg`` refines it
-    (``nsecs`` of which clock; ``pid`` in which namespace)."""
+    """A fact of the moment, by name out of ``ir/context.py``: pid, tid, comm, cpu, nsecs, curtask, cgroup... ``arg``
+    refines it (``nsecs`` of which clock; ``pid`` in which namespace)."""
 
     name: str
     arg: str = ""
@@ -199,13 +206,14 @@ class ReadBuf(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Stack(Expr):
-    """The call stack of the moment: its type is Opaque ``kstack`` or ``ustack`` with mode and depth. Equal stacks are equal."""
+    """The call stack of the moment: its type is Opaque ``kstack`` or ``ustack`` with mode and depth. Equal stacks are
+    equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapGet(Expr):
-    """The value under ``key`` (``None``: the map is a scalar), or the type's zero. On an aggregation: its number so far, over all
-    CPUs (count, sum, min, max, avg). ``cpu`` reads one CPU's copy of a per-CPU map."""
+    """The value under ``key`` (``None``: the map is a scalar), or the type's zero. On an aggregation: its number so
+    far, over all CPUs (count, sum, min, max, avg). ``cpu`` reads one CPU's copy of a per-CPU map."""
 
     map: str
     key: Expr | None

@@ -1,4 +1,5 @@
-"""Functions that ``Call`` may name: parameters, result, meaning. A collector that offers a function offers this meaning.
+"""Functions that ``Call`` may name: parameters, result, meaning. A collector that offers a function offers this
+meaning.
 
 Types are described in words here and checked by ``ir/rules.py``. ``pure`` ones depend on their arguments alone.
 """

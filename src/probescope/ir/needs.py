@@ -2,7 +2,8 @@
 
 A need is a short name with a detail:
 
-    context:comm   field:filename   arg:0   ret   reg:ip   read:user   stack:kstack   effect:signal   call:path   map:set:NAME
+    context:comm   field:filename   arg:0   ret   reg:ip   read:user   stack:kstack   effect:signal   call:path
+    map:set:NAME
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from probescope.ir.walk import Node, clause_nodes
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """``maps_read``: names read; ``maps_written``: set or deleted as a whole; ``maps_updated``: read, changed and written back
-    (aggregations, ``++``), which must not race with another writer."""
+    """``maps_read``: names read; ``maps_written``: set or deleted as a whole; ``maps_updated``: read, changed and
+    written back (aggregations, ``++``), which must not race with another writer."""
 
     context: frozenset[str]
     fields: frozenset[str]

@@ -40,7 +40,8 @@ class Variable:
 class Clause:
     """Sites of equal shape (``Site.shape``, as far as the body asks) and what to do when one fires.
 
-    A clause whose sites are all ``UserAttach`` or ``IntervalAttach`` and whose needs user space can meet may run on evaluate/.
+    A clause whose sites are all ``UserAttach`` or ``IntervalAttach`` and whose needs user space can meet may run on
+    evaluate/.
     """
 
     id: int
@@ -103,8 +104,8 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """``enums`` are the constants of every Enum type that a printed value may have. ``needs_unsafe`` names the actions that ask for
-    ``--unsafe``. ``source`` is the text that spans refer to."""
+    """``enums`` are the constants of every Enum type that a printed value may have. ``needs_unsafe`` names the
+    actions that ask for ``--unsafe``. ``source`` is the text that spans refer to."""
 
     clauses: tuple[Clause, ...]
     maps: tuple[MapDecl, ...] = ()

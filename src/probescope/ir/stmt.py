@@ -42,7 +42,8 @@ class MapSet(Stmt):
 @dataclass(frozen=True, slots=True)
 class MapUpdate(Stmt):
     """One more observation for an aggregation: ``value`` has the aggregation's integer type, ``None`` for count.
-    ``weight`` (hist, lhist, llquantize) counts it so many times; ``None`` is 1. tseries: ``value`` None for count inside."""
+    ``weight`` (hist, lhist, llquantize) counts it so many times; ``None`` is 1. tseries: ``value`` None for count
+    inside."""
 
     map: str
     key: Expr | None
@@ -76,8 +77,8 @@ class ForRange(Stmt):
 
 @dataclass(frozen=True, slots=True)
 class ForMap(Stmt):
-    """``name`` (a local of Tuple(key, value)) runs over the map's pairs, in no particular order; a pair deleted or added meanwhile
-    may or may not be seen."""
+    """``name`` (a local of Tuple(key, value)) runs over the map's pairs, in no particular order; a pair deleted or
+    added meanwhile may or may not be seen."""
 
     name: str
     map: str
@@ -111,7 +112,8 @@ class Emit(Stmt):
 
 @dataclass(frozen=True, slots=True)
 class Effect(Stmt):
-    """Changes the traced system: ``signal`` (number), ``signal_thread``, ``override`` (value), ``write_user`` (address, value)."""
+    """Changes the traced system: ``signal`` (number), ``signal_thread``, ``override`` (value), ``write_user``
+    (address, value)."""
 
     kind: Literal["signal", "signal_thread", "override", "write_user"]
     args: tuple[Expr, ...] = ()

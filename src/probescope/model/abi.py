@@ -1,7 +1,7 @@
 """How values lie as bytes: in map keys, map values, and event records. One definition for the compiler and the readers.
 
-Host byte order. Scalars have their natural size and alignment; a Tuple, Record or Array is laid out as C would. Padding is zero
-(keys compare as bytes). The others:
+Host byte order. Scalars have their natural size and alignment; a Tuple, Record or Array is laid out as C would.
+Padding is zero (keys compare as bytes). The others:
 
     String(n)     n bytes, zero after the first NUL                          align 1
     Buffer(n)     u32 length, n bytes                                        align 4
@@ -22,9 +22,9 @@ An event record, as it comes out of the ring:
     | action | 0      | values, laid out as one Tuple     | tail bytes ...  |
     +--------+--------+-----------------------------------+-----------------+
 
-In a record, a String of more than 32 bytes, and every Buffer, takes only a u32 in the fixed part: the number of its bytes in the tail
-(a String's without a NUL). Tails follow each other in the order of the values, with nothing between. This applies to values themselves,
-not to Strings inside tuples.
+In a record, a String of more than 32 bytes, and every Buffer, takes only a u32 in the fixed part: the number of its
+bytes in the tail (a String's without a NUL). Tails follow each other in the order of the values, with nothing
+between. This applies to values themselves, not to Strings inside tuples.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def align_up(n: int, to: int) -> int:
 
 
 def size_align(t: Type, types: TypeTable | None = None) -> tuple[int, int]:
-    """Bytes and alignment of a stored value. Struct values need ``types``; raises ``TypeError`` for what cannot be stored."""
+    """Bytes and alignment of a stored value. Struct values need ``types``; raises ``TypeError`` for what cannot be
+    stored."""
     match t:
         case Int(size=n) | Enum(size=n) | Pointer(size=n):
             return n, n
@@ -139,8 +140,8 @@ def has_tail(t: Type) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RecordLayout:
-    """``offsets`` of the values (of the u32 length for tails) from the start of the record, ``fixed`` the size of the fixed part,
-    ``tails`` the indices of the values that lie in the tail, ``limit`` the greatest size of a record."""
+    """``offsets`` of the values (of the u32 length for tails) from the start of the record, ``fixed`` the size of the
+    fixed part, ``tails`` the indices of the values that lie in the tail, ``limit`` the greatest size of a record."""
 
     types: tuple[Type, ...]
     offsets: tuple[int, ...]

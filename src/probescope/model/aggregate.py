@@ -1,10 +1,12 @@
 """Aggregations are monoids: identity, update, merge, each defined once.
 
-Per-CPU copies, batches of events, recorded files and other hosts are all put together by the same ``merge``. ``update(identity(), v)``
-merged in any order and grouping equals updating one state with all values; a property test holds this.
+Per-CPU copies, batches of events, recorded files and other hosts are all put together by the same ``merge``.
+``update(identity(), v)`` merged in any order and grouping equals updating one state with all values; a property test
+holds this.
 
-States are plain values: an ``int`` (count, sum), ``None`` or an ``int`` (min, max), a tuple of ints (avg, stats, stddev), or a
-dict from bucket number to count (hist, lhist, llquantize), or from interval number to inner state (tseries).
+States are plain values: an ``int`` (count, sum), ``None`` or an ``int`` (min, max), a tuple of ints (avg, stats,
+stddev), or a dict from bucket number to count (hist, lhist, llquantize), or from interval number to inner state
+(tseries).
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ _INNER = ("sum", "min", "max", "avg", "count")
 
 @dataclass(frozen=True, slots=True)
 class Monoid:
-    """``update(state, value, weight)`` observes one value; ``number(state)`` is what an integer expression reads of it."""
+    """``update(state, value, weight)`` observes one value; ``number(state)`` is what an integer expression reads of
+    it."""
 
     identity: Callable[[], State]
     update: Callable[[State, int, int], State]

@@ -13,9 +13,10 @@ from probescope.frozen import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Arch:
-    """``regs``: byte offset of each register in the context that BPF kprobe and perf_event programs see. ``arg_regs``: integer
-    arguments of functions; ``syscall_regs``: of system calls as saved at their entry. ``stack_args``: byte offset from the stack
-    pointer, at function entry, of the first argument passed in memory. ``e_machine``: of ELF headers."""
+    """``regs``: byte offset of each register in the context that BPF kprobe and perf_event programs see.
+    ``arg_regs``: integer arguments of functions; ``syscall_regs``: of system calls as saved at their entry.
+    ``stack_args``: byte offset from the stack pointer, at function entry, of the first argument passed in memory.
+    ``e_machine``: of ELF headers."""
 
     name: str
     e_machine: int

@@ -1,7 +1,8 @@
 """Bytes <-> Python values, by type, as laid out in ``model/abi.py``.
 
-Values on the Python side, here and in evaluate/: integers, enums and pointers are ``int``; booleans ``bool``; String and Buffer
-``bytes`` (a String ends before its first NUL); tuples, records and arrays ``tuple``; structs ``bytes``; opaques their numbers:
+Values on the Python side, here and in evaluate/: integers, enums and pointers are ``int``; booleans ``bool``; String
+and Buffer ``bytes`` (a String ends before its first NUL); tuples, records and arrays ``tuple``; structs ``bytes``;
+opaques their numbers:
 
     kstack id     ustack (id, pid)     ksym address     usym (address, pid)     inet, mac: bytes     the others: int
 
@@ -49,7 +50,8 @@ def _packer(t: Type) -> Packer:
 
 
 def decoder(t: Type, types: TypeTable | None = None) -> Decoder:
-    """``(bytes, offset) -> value``. Raises ``struct.error`` (a ``ValueError`` subclass it is not) when bytes are missing."""
+    """``(bytes, offset) -> value``. Raises ``struct.error`` (a ``ValueError`` subclass it is not) when bytes are
+    missing."""
     match t:
         case Bool():
             return lambda b, at: b[at] != 0
@@ -94,7 +96,7 @@ def _opaque_decoder(t: Opaque) -> Decoder:
             return lambda b, at: bytes(b[at : at + 6])
         case "ustack" | "usym":
             unpack = Packer("=" + _OPAQUE_CODES[t.kind]).unpack_from
-            return lambda b, at: unpack(b, at)
+            return unpack
         case _:
             code = _OPAQUE_CODES.get(t.kind, _CODES[size_align(t)[0]])
             unpack = Packer("=" + code).unpack_from
@@ -164,7 +166,7 @@ def _opaque_encoder(t: Opaque) -> Encoder:
             return lambda v: pack(v, 0)
         case _:
             pack = Packer("=" + _OPAQUE_CODES.get(t.kind, _CODES[size_align(t)[0]])).pack
-            return lambda v: pack(v)
+            return pack
 
 
 def record_decoder(layout: RecordLayout, types: TypeTable | None = None) -> Callable[[Bytes], tuple[Value, ...]]:

@@ -1,8 +1,8 @@
 """What a kernel can do, as a value: names answered yes or no; a name in neither set is unknown.
 
-Pure compilers take a ``Features`` as an argument, so they can be tested for any kernel on any machine. The names are those of
-``kernel/features``: a BPF helper is ``helper:NAME``, a map type ``map:NAME``, a kfunc ``kfunc:NAME``, an instruction ``isa:NAME``,
-an attach mechanism ``attach:NAME``.
+Pure compilers take a ``Features`` as an argument, so they can be tested for any kernel on any machine. The names are
+those of ``kernel/features``: a BPF helper is ``helper:NAME``, a map type ``map:NAME``, a kfunc ``kfunc:NAME``, an
+instruction ``isa:NAME``, an attach mechanism ``attach:NAME``.
 """
 
 from __future__ import annotations
@@ -57,4 +57,5 @@ BASELINE_6_1 = Features.of(
         "attach:tp_btf",
     ]
 )
-"""What Linux 6.1 offers on any sensible configuration: the default for tests and for ``--emit`` without a live kernel."""
+"""What Linux 6.1 offers on any sensible configuration: the default for tests and for ``--emit`` without a live
+kernel."""

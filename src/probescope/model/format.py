@@ -1,9 +1,10 @@
-"""printf formats, parsed once: literal pieces and conversions.
+r"""printf formats, parsed once: literal pieces and conversions.
 
     "%-16s %5d\n"  ->  Conv('s', flags='-', width=16), " ", Conv('d', width=5), "\n"
 
-The conversions are those of bpftrace's printf: ``d i u x X o p c s`` with ``hh h l ll j z`` lengths (which change nothing, since values
-know their width), ``r`` with ``rx`` and ``rh`` for buffers, ``gr`` for GFP flags. ``%%`` is a literal.
+The conversions are those of bpftrace's printf: ``d i u x X o p c s`` with ``hh h l ll j z`` lengths (which change
+nothing, since values know their width), ``r`` with ``rx`` and ``rh`` for buffers, ``gr`` for GFP flags. ``%%`` is a
+literal.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from probescope.frozen import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Conv:
-    """``width`` and ``precision`` are -1 where not given. ``column`` is the 0-based place of its ``%`` in the format text."""
+    """``width`` and ``precision`` are -1 where not given. ``column`` is the 0-based place of its ``%`` in the format
+    text."""
 
     kind: str  # one of d i u x X o p c s r rx rh gr
     flags: str = ""

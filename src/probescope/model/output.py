@@ -25,7 +25,8 @@ class Attached(Output):
 
 @dataclass(frozen=True, slots=True)
 class Text(Output):
-    """Text to be written as it is. ``kind``: printf, time, cat, join, system, strftime...; errorf, warnf and debugf go to stderr."""
+    """Text to be written as it is. ``kind``: printf, time, cat, join, system, strftime...; errorf, warnf and debugf
+    go to stderr."""
 
     kind: str
     text: str
@@ -45,8 +46,8 @@ class ValueOut(Output):
 
 @dataclass(frozen=True, slots=True)
 class MapOut(Output):
-    """A whole map: pairs of finished key and value (aggregations: states of ``model/aggregate.py``), sorted as they are printed.
-    ``top`` 0: all. ``div``: values are divided by it. ``final``: printed at exit."""
+    """A whole map: pairs of finished key and value (aggregations: states of ``model/aggregate.py``), sorted as they
+    are printed. ``top`` 0: all. ``div``: values are divided by it. ``final``: printed at exit."""
 
     name: str
     key_type: Type | None
@@ -59,8 +60,8 @@ class MapOut(Output):
 
 @dataclass(frozen=True, slots=True)
 class Lost(Output):
-    """Something was lost or went wrong ``count`` times: ``kind`` as in bpf/unit.py's counters; ``about`` says it in words and
-    ``hint`` what to change."""
+    """Something was lost or went wrong ``count`` times: ``kind`` as in bpf/unit.py's counters; ``about`` says it in
+    words and ``hint`` what to change."""
 
     kind: str
     count: int
@@ -79,8 +80,8 @@ class Ended(Output):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame of a finished stack: ``symbol`` is empty where none is known; ``offset`` from the symbol; ``module`` the file or
-    kernel module it lies in."""
+    """One frame of a finished stack: ``symbol`` is empty where none is known; ``offset`` from the symbol; ``module``
+    the file or kernel module it lies in."""
 
     address: int
     symbol: str = ""
@@ -91,7 +92,8 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class StackOut:
-    """A finished stack, innermost frame first. ``mode`` chooses the text form: bpftrace, perf or raw. ``lost``: it was not kept."""
+    """A finished stack, innermost frame first. ``mode`` chooses the text form: bpftrace, perf or raw. ``lost``: it
+    was not kept."""
 
     frames: tuple[Frame, ...] = ()
     mode: str = "bpftrace"

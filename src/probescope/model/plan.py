@@ -1,7 +1,8 @@
-"""What will be done: a ``Plan`` is collector, mechanism and reasons for every clause, and the exact kernel steps, as data.
+"""What will be done: a ``Plan`` is collector, mechanism and reasons for every clause, and the exact kernel steps, as
+data.
 
-``explain`` prints it, ``collect/execute.py`` carries it out, and nothing else decides. A step names programs and maps of the
-compiled object by their names; numbers of sites are their places in ``Program.sites``.
+``explain`` prints it, ``collect/execute.py`` carries it out, and nothing else decides. A step names programs and maps
+of the compiled object by their names; numbers of sites are their places in ``Program.sites``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which mechanism serves some sites of a clause, and why. ``cost_ns`` is the usual cost of one hit, 0 if not known."""
+    """Which mechanism serves some sites of a clause, and why. ``cost_ns`` is the usual cost of one hit, 0 if not
+    known."""
 
     clause: int
     sites: tuple[int, ...]
@@ -39,8 +41,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Load(Step):
-    """``program`` of the object. ``prog_type`` and ``attach_type`` are numbers of the uapi enums; ``btf_target`` names what
-    attach_btf_id stands for (``btf_trace_sys_enter``, ``vfs_read``) and ``btf_id`` is it; ``module``: whose BTF."""
+    """``program`` of the object. ``prog_type`` and ``attach_type`` are numbers of the uapi enums; ``btf_target``
+    names what attach_btf_id stands for (``btf_trace_sys_enter``, ``vfs_read``) and ``btf_id`` is it; ``module``:
+    whose BTF."""
 
     program: str
     prog_type: int
@@ -206,7 +209,8 @@ class RunOnce(Step):
 
 @dataclass(frozen=True, slots=True)
 class UserRun(Step):
-    """A clause that probescope evaluates itself, against the same maps: at begin, at end, on a signal, or every ``period_ns``."""
+    """A clause that probescope evaluates itself, against the same maps: at begin, at end, on a signal, or every
+    ``period_ns``."""
 
     clause: int
     site: int
@@ -223,8 +227,8 @@ class UserRun(Step):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``steps`` in the order of execution: loads, then attachments, then what user space runs. ``notes`` go to ``explain``,
-    ``warnings`` to the user always."""
+    """``steps`` in the order of execution: loads, then attachments, then what user space runs. ``notes`` go to
+    ``explain``, ``warnings`` to the user always."""
 
     collector: str
     choices: tuple[Choice, ...]

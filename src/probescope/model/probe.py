@@ -64,8 +64,9 @@ SOURCES: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ProbeSpec:
-    """``target`` is a binary's path, a kernel module, a tracepoint category or an object's name; ``name`` a function, event or
-    signal and may hold globs (``*``, ``?``, ``[...]``); ``None`` in ``address`` means: by name. ``text`` is the probe as written."""
+    """``target`` is a binary's path, a kernel module, a tracepoint category or an object's name; ``name`` a function,
+    event or signal and may hold globs (``*``, ``?``, ``[...]``); ``None`` in ``address`` means: by name. ``text`` is
+    the probe as written."""
 
     source: str
     target: str = ""

@@ -1,8 +1,9 @@
 """What was found: a ``Site`` is what a probe turned out to be on this host.
 
-It says how to attach (``Attach``, data for the planner), what the probe offers (fields with types and the place where each is
-found), and why it cannot be used, if so. Locations are facts of one attach mechanism; the planner may exchange them when it
-chooses another (a syscall tracepoint's ``filename`` becomes the second argument register of the raw tracepoint).
+It says how to attach (``Attach``, data for the planner), what the probe offers (fields with types and the place where
+each is found), and why it cannot be used, if so. Locations are facts of one attach mechanism; the planner may
+exchange them when it chooses another (a syscall tracepoint's ``filename`` becomes the second argument register of the
+raw tracepoint).
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class RegRet(Location):
 
 @dataclass(frozen=True, slots=True)
 class Reg(Location):
-    """A register by its kernel name (``di``, ``ax``; ``x0`` on AArch64), ``size`` low bytes of it, sign-extended if ``signed``."""
+    """A register by its kernel name (``di``, ``ax``; ``x0`` on AArch64), ``size`` low bytes of it, sign-extended if
+    ``signed``."""
 
     name: str
     size: int = 8
@@ -101,7 +103,8 @@ class Constant(Location):
 
 @dataclass(frozen=True, slots=True)
 class SyscallArg(Location):
-    """The ``index``-th system call argument out of the ``struct pt_regs`` that ``raw_syscalls:sys_enter`` passes first."""
+    """The ``index``-th system call argument out of the ``struct pt_regs`` that ``raw_syscalls:sys_enter`` passes
+    first."""
 
     index: int
 
@@ -115,7 +118,8 @@ class Field:
     where: Location
 
 
-# --- how to attach -----------------------------------------------------------------------------------------------------
+# --- how to attach
+# -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,8 @@ class FentryAttach(Attach):
 
 @dataclass(frozen=True, slots=True)
 class UprobeAttach(Attach):
-    """``offset`` is a file offset. ``ref_ctr`` is the file offset of a USDT semaphore, 0 for none. ``pid`` -1: all processes."""
+    """``offset`` is a file offset. ``ref_ctr`` is the file offset of a USDT semaphore, 0 for none. ``pid`` -1: all
+    processes."""
 
     path: str
     offset: int
@@ -207,9 +212,9 @@ class UserAttach(Attach):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """``name`` is the canonical full name, as the ``probe`` builtin prints it. ``fields`` are what ``args`` offers, by name;
-    ``args`` by position where the source defines them (USDT, raw tracepoints): ``None`` means by the calling convention.
-    ``reason`` says why the site cannot be used here; empty if it can."""
+    """``name`` is the canonical full name, as the ``probe`` builtin prints it. ``fields`` are what ``args`` offers,
+    by name; ``args`` by position where the source defines them (USDT, raw tracepoints): ``None`` means by the calling
+    convention. ``reason`` says why the site cannot be used here; empty if it can."""
 
     name: str
     source: str
@@ -227,5 +232,6 @@ class Site:
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """Sites of equal shape offer the same names and types at the same places: one compiled program serves them all."""
+        """Sites of equal shape offer the same names and types at the same places: one compiled program serves them
+        all."""
         return (self.source, type(self.attach).__name__, self.fields, self.args, self.ret)

@@ -1,11 +1,11 @@
 """The types of values: those of programs and those of C, one universe.
 
 A type says what a value *is*; how its bytes lie in a map key, a map value or an event record is ``model/abi.py``.
-Structs are referred to by name and looked up in a ``TypeTable``, so that a type stays a small, hashable, printable value even
-where the kernel's own types refer to each other in circles.
+Structs are referred to by name and looked up in a ``TypeTable``, so that a type stays a small, hashable, printable
+value even where the kernel's own types refer to each other in circles.
 
-Opaque types are numbers in the kernel and texts at the end: a stack id, an address, a uid. The function that finishes one is
-named by its ``kind``, once, for every collector (``views/finish.py``).
+Opaque types are numbers in the kernel and texts at the end: a stack id, an address, a uid. The function that finishes
+one is named by its ``kind``, once, for every collector (``views/finish.py``).
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ OpaqueKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Opaque(Type):
-    """``param`` refines the kind: the strftime format, the stack mode (``bpftrace``, ``perf``, ``raw``), the cgroup filter.
-    ``depth`` is the greatest number of frames of a stack."""
+    """``param`` refines the kind: the strftime format, the stack mode (``bpftrace``, ``perf``, ``raw``), the cgroup
+    filter. ``depth`` is the greatest number of frames of a stack."""
 
     kind: OpaqueKind
     param: str = ""
@@ -170,7 +170,8 @@ class Agg(Type):
     """What a map holds that is updated by an aggregation; meaning and merging are in ``model/aggregate.py``.
 
     ``value`` is the integer type that is aggregated (its sign decides min, max, avg). ``args`` are the constants:
-    hist (bits,), lhist (min, max, step), llquantize (factor, low, high, steps), tseries (interval_ns, count, code of the inner one).
+    hist (bits,), lhist (min, max, step), llquantize (factor, low, high, steps), tseries (interval_ns, count, code of
+    the inner one).
     """
 
     kind: AggKind
@@ -190,8 +191,9 @@ CHAR = I8
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member of a layout. ``offset`` in bytes from the start of the outer struct. A bit field has ``bit_size`` > 0, and
-    ``bit_offset`` counted from the least significant bit of the ``type``-sized unit at ``offset`` (little-endian)."""
+    """One member of a layout. ``offset`` in bytes from the start of the outer struct. A bit field has ``bit_size`` >
+    0, and ``bit_offset`` counted from the least significant bit of the ``type``-sized unit at ``offset``
+    (little-endian)."""
 
     name: str
     type: Type
