@@ -1,7 +1,7 @@
 """Commands in the documentation are executed, so that they stay true.
 
-A block that opens with ``console run`` holds commands (lines that start with ``$ ``) and what each prints. ``...`` stands
-for any text within a line, and on a line of its own for any number of lines. ``console run root`` needs root.
+A block that opens with ``console run`` holds commands (lines that start with ``$ ``) and what each prints. ``...``
+stands for any text within a line, and on a line of its own for any number of lines. ``console run root`` needs root.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ def examples_of(page: str, text: str) -> list[Example]:
 
 
 def pattern(expected: str) -> re.Pattern[str]:
-    lines = [
-        "(?:.*\n)*" if line.strip() == "..." else re.escape(line.rstrip()).replace(r"\.\.\.", ".*") + r"[ \t]*\n"
-        for line in expected.splitlines()
-    ]
+    """Blanks in a line match any number of blanks: columns move with the width of what stands in them."""
+    lines = []
+    for line in expected.splitlines():
+        words = [re.escape(word).replace(r"\.\.\.", ".*") for word in line.split()]
+        lines.append("(?:.*\n)*" if line.strip() == "..." else r"[ \t]*" + r"[ \t]+".join(words) + r"[ \t]*\n")
     return re.compile("".join(lines))
 
 

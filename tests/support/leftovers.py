@@ -97,8 +97,8 @@ def descendants(root: int) -> set[int]:
 def remaining(before: set[Object], *, everything: bool, patience: float = PATIENCE_SECONDS) -> list[str]:
     """What is new since ``before``, after waiting for the kernel to free what is already let go.
 
-    With ``everything`` (nobody else uses this machine) each new thing counts, else only what no other process holds and,
-    in tracefs, what carries our name.
+    With ``everything`` (nobody else uses this machine) each new thing counts, else only what no other process holds
+    and, in tracefs, what carries our name.
     """
     deadline = time.monotonic() + patience
     while True:
