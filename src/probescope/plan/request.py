@@ -1,0 +1,30 @@
+"""What a plan is made from, besides the program."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from probescope.bpf.unit import Unit
+from probescope.frozen import dataclass
+from probescope.model.plan import Plan
+from probescope.plan.mechanism import Offers
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """``via`` auto lets user space run what it can; bpf forces everything into the kernel. ``pid``: only this process, 0 for
+    all. ``cpus``: online CPUs. ``native_syscalls``: the architecture whose system call numbers hold."""
+
+    offers: Offers
+    via: Literal["auto", "bpf"] = "auto"
+    pid: int = 0
+    cpus: tuple[int, ...] = (0,)
+    cookies: bool = True  # bpf_get_attach_cookie on perf links (5.15)
+
+
+@dataclass(frozen=True, slots=True)
+class BpfPlan:
+    """A plan and the units to compile for it."""
+
+    plan: Plan
+    units: tuple[Unit, ...]
