@@ -1,9 +1,9 @@
 """Bytes to symbols and types: ELF, BTF, kallsyms, USDT notes, demangling, symbolisation.
 
-In: bytes (of ELF and BTF files, of /proc text) and paths of files to read. Out: values: symbol tables, types and layouts of
-``model.types``, USDT probes, names. ``sources``, ``lang``, ``plan``, ``collect`` and what lies above may import this; it
-imports ``kernel``, ``model`` and ``errors`` only. No system call but open, pread and stat of files. Every input is hostile:
-malformed bytes give ``ElfError`` or ``BtfError``, or a partial result, after a bounded amount of work.
+In: bytes (of ELF and BTF files, of /proc text) and paths of files to read. Out: values: symbol tables, types and
+layouts of ``model.types``, USDT probes, names. ``sources``, ``lang``, ``plan``, ``collect`` and what lies above may
+import this; it imports ``kernel``, ``model`` and ``errors`` only. No system call but open, pread and stat of files.
+Every input is hostile: malformed bytes give ``ElfError`` or ``BtfError``, or a partial result, after bounded work.
 
     elf            headers, sections, segments, addresses; symbols (elf_symbols), notes (elf_notes)
     btf            the type graph of the kernel and its modules; as a TypeTable in btf_types

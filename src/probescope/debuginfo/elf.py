@@ -91,7 +91,7 @@ class ElfFile:
 
     @property
     def is_pie(self) -> bool:
-        """An executable that loads anywhere: ET_DYN with DF_1_PIE or, from before that flag (glibc 2.26), an interpreter."""
+        """A program that loads anywhere: ET_DYN with DF_1_PIE or, from before that flag (glibc 2.26), PT_INTERP."""
         if self.header.type != ET_DYN:
             return False
         flags = next((v for t, v in self.dynamic() if t == DT_FLAGS_1), 0)

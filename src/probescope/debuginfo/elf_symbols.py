@@ -67,7 +67,7 @@ class Symbol(NamedTuple):
 
 
 class SymbolTable:
-    """One .symtab or .dynsym. ``text`` has the numbers of executable sections: labels without a type count only there."""
+    """One .symtab or .dynsym. ``text``: numbers of executable sections, labels without a type count only there."""
 
     def __init__(
         self,
@@ -165,8 +165,8 @@ class SymbolTable:
     def at(self, address: int) -> Symbol | None:
         """The function (or label in code) that covers a virtual address.
 
-        A symbol without a size reaches to the next one. Of several that cover the address the one that starts last wins,
-        and of aliases the best named (global before weak before local, fewest leading underscores).
+        A symbol without a size reaches to the next one. Of several that cover the address the one that starts last
+        wins, and of aliases the best named (global before weak before local, fewest leading underscores).
         """
         starts = self._index()
         size = self._column("size")
@@ -264,7 +264,7 @@ def _swapped(data: bytes, code: str) -> bytes:
 
 
 def _view(data: bytes, code: str) -> memoryview[int]:
-    return memoryview(data).cast(code)  # type: ignore[call-overload, no-any-return] # pyright: ignore
+    return memoryview(data).cast(code)  # type: ignore[call-overload, no-any-return] # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def _occurrences(strings: bytes, name: bytes) -> set[int]:
