@@ -1,7 +1,8 @@
 """The plan of the bpf collector: sites -> rungs -> units -> steps.
 
-Sites of a clause that take the same mechanism and find what the clause uses at the same places share one program (``Unit``).
-Which of them fired is told by the attach cookie, or by the system call's number, if the clause asks at all.
+Sites of a clause that take the same mechanism and find what the clause uses at the same places share one program
+(``Unit``). Which of them fired is told by the attach cookie, or by the system call's number, if the clause asks at
+all.
 """
 
 from __future__ import annotations

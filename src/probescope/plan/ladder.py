@@ -1,7 +1,7 @@
 """The ladder: for each way to attach, the mechanisms that can answer, cheapest first, with what each changes.
 
-A rung gives the mechanism, and the fields as that mechanism finds them; or the reason why it cannot serve. The first that
-serves is taken, and the reasons of those before it are what ``explain`` prints.
+A rung gives the mechanism, and the fields as that mechanism finds them; or the reason why it cannot serve. The first
+that serves is taken, and the reasons of those before it are what ``explain`` prints.
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ def _kprobe_multi(attach: KprobeAttach, site: Site, asked: Asked) -> Rung:
 
 
 def _syscall(attach: TracepointAttach, site: Site, asked: Asked) -> Iterator[Rung]:
-    """A system call's tracepoint is a look at one raw tracepoint that all calls pass: no record, and it closes at once."""
+    """A system call's tracepoint is a look at one raw tracepoint that all calls pass: no record, and it closes at
+    once."""
     enter = attach.event.startswith("sys_enter_")
     target = "sys_enter" if enter else "sys_exit"
     moved = _syscall_fields(asked.fields_of(site), enter)
@@ -135,8 +136,8 @@ def _syscall(attach: TracepointAttach, site: Site, asked: Asked) -> Iterator[Run
 
 
 def _syscall_fields(fields: tuple[Field, ...], enter: bool) -> tuple[Field, ...] | None:
-    """The record's fields as found in the raw tracepoint: the record is common fields, the number, then the arguments in
-    slots of 8 bytes from offset 16 (trace_event_format of kernel/trace/trace_syscalls.c)."""
+    """The record's fields as found in the raw tracepoint: the record is common fields, the number, then the arguments
+    in slots of 8 bytes from offset 16 (trace_event_format of kernel/trace/trace_syscalls.c)."""
     out = []
     for f in fields:
         if not isinstance(f.where, CtxLoad):

@@ -1,7 +1,7 @@
 """The mechanisms there are: what each needs of the kernel, what a hit costs, what it is known for.
 
-Costs are nanoseconds added to one hit by an empty program, measured on a 2-core x86-64 machine with Linux 6.18; ``explain
---measure`` measures them anew. ``stability``: how likely the probe is to be there on the next kernel.
+Costs are nanoseconds added to one hit by an empty program, measured on a 2-core x86-64 machine with Linux 6.18;
+``explain --measure`` measures them anew. ``stability``: how likely the probe is to be there on the next kernel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Offers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """``features``: all must be there. ``kind`` and the numbers of prog_type and attach_type: how programs are loaded."""
+    """``features``: all must be there. ``kind`` and the numbers of prog_type and attach_type: how programs are
+    loaded."""
 
     name: str
     kind: ProgKind
@@ -71,7 +72,8 @@ MECHANISMS: dict[str, Mechanism] = {
 
 
 def missing(m: Mechanism, offers: Offers) -> str:
-    """The first feature that the kernel lacks for ``m``, in words; empty if it can be tried (unknown never means no)."""
+    """The first feature that the kernel lacks for ``m``, in words; empty if it can be tried (unknown never means
+    no)."""
     for name in m.features:
         if offers.state(name) == "no":
             return f"this kernel does not offer {name.partition(':')[2]}"

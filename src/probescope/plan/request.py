@@ -12,8 +12,9 @@ from probescope.plan.mechanism import Offers
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """``via`` auto lets user space run what it can; bpf forces everything into the kernel. ``pid``: only this process, 0 for
-    all. ``cpus``: online CPUs. ``native_syscalls``: the architecture whose system call numbers hold."""
+    """``via`` auto lets user space run what it can; bpf forces everything into the kernel. ``pid``: only this
+    process, 0 for all. ``cpus``: online CPUs. ``native_syscalls``: the architecture whose system call numbers
+    hold."""
 
     offers: Offers
     via: Literal["auto", "bpf"] = "auto"

@@ -1,8 +1,8 @@
 """Which clauses probescope runs itself, in user space, on evaluate/.
 
-A clause may if it is fired by probescope or by time, and asks nothing that only the kernel knows. It must not read, change and
-write back what the kernel side writes at the same moment: at begin nothing is attached yet, at end nothing is any more, but an
-interval races with the probes.
+A clause may if it is fired by probescope or by time, and asks nothing that only the kernel knows. It must not read,
+change and write back what the kernel side writes at the same moment: at begin nothing is attached yet, at end nothing
+is any more, but an interval races with the probes.
 """
 
 from __future__ import annotations

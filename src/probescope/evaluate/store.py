@@ -1,0 +1,121 @@
+"""The state of a program as the evaluator sees it: maps by name, with the meaning of each operation.
+
+``MemoryStore`` keeps everything in dictionaries: the definition. collect/ has one over kernel maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from probescope.ir.program import MapDecl, Program
+from probescope.model.aggregate import monoid
+from probescope.model.codec import zero
+from probescope.model.types import Agg, Int, wrap
+
+Value = Any
+
+
+class Store(Protocol):
+    """Keys are values of the map's key type, ``None`` for maps without one. Methods that write say whether the map
+    had room."""
+
+    def get(self, name: str, key: Value) -> Value | None:
+        """The stored value, or an aggregation's number; ``None`` if the key is not there."""
+        ...
+
+    def set(self, name: str, key: Value, value: Value) -> bool: ...
+    def delete(self, name: str, key: Value) -> bool:
+        """Whether it was there."""
+        ...
+
+    def update(self, name: str, key: Value, value: int, weight: int) -> bool:
+        """One more observation for an aggregation."""
+        ...
+
+    def add(self, name: str, key: Value, delta: int) -> tuple[int, bool]:
+        """The value before (0 if absent), and whether there was room."""
+        ...
+
+    def length(self, name: str) -> int: ...
+    def items(self, name: str) -> Iterator[tuple[Value, Value]]:
+        """Pairs of key and value (number, for aggregations); a snapshot."""
+        ...
+
+    def clear(self, name: str) -> None:
+        """Removes all keys."""
+        ...
+
+    def zero(self, name: str) -> None:
+        """Keeps the keys, sets their values to zero."""
+        ...
+
+
+class MemoryStore:
+    """Maps as dictionaries. ``state`` gives the raw states, aggregations unreduced."""
+
+    def __init__(self, program: Program) -> None:
+        self._decls = {m.name: m for m in program.maps}
+        self._maps: dict[str, dict[Value, Value]] = {m.name: {} for m in program.maps}
+
+    def state(self, name: str) -> dict[Value, Value]:
+        return self._maps[name]
+
+    def _full(self, name: str, key: Value) -> bool:
+        decl, held = self._decls[name], self._maps[name]
+        if decl.key is None or key in held or len(held) < decl.max_entries:
+            return False
+        if decl.kind in ("lruhash", "percpulruhash"):
+            del held[next(iter(held))]
+            return False
+        return True
+
+    def get(self, name: str, key: Value) -> Value | None:
+        value = self._maps[name].get(key)
+        t = self._decls[name].value
+        return value if value is None or not isinstance(t, Agg) else monoid(t).number(value)
+
+    def set(self, name: str, key: Value, value: Value) -> bool:
+        if self._full(name, key):
+            return False
+        self._maps[name][key] = value
+        return True
+
+    def delete(self, name: str, key: Value) -> bool:
+        return self._maps[name].pop(key, None) is not None
+
+    def update(self, name: str, key: Value, value: int, weight: int) -> bool:
+        if self._full(name, key):
+            return False
+        m = monoid(_agg(self._decls[name]))
+        held = self._maps[name]
+        held[key] = m.update(held.get(key, m.identity()), value, weight)
+        return True
+
+    def add(self, name: str, key: Value, delta: int) -> tuple[int, bool]:
+        t = self._decls[name].value
+        old = self._maps[name].get(key, 0)
+        return old, self.set(name, key, wrap(old + delta, t if isinstance(t, Int) else Int(8, True)))
+
+    def length(self, name: str) -> int:
+        return len(self._maps[name])
+
+    def items(self, name: str) -> Iterator[tuple[Value, Value]]:
+        t = self._decls[name].value
+        reduce = monoid(t).number if isinstance(t, Agg) else None
+        for k, v in list(self._maps[name].items()):
+            yield k, v if reduce is None else reduce(v)
+
+    def clear(self, name: str) -> None:
+        self._maps[name].clear()
+
+    def zero(self, name: str) -> None:
+        t = self._decls[name].value
+        for k in self._maps[name]:
+            self._maps[name][k] = monoid(t).identity() if isinstance(t, Agg) else zero(t)
+
+
+def _agg(decl: MapDecl) -> Agg:
+    if not isinstance(decl.value, Agg):
+        raise TypeError(f"@{decl.name} is not an aggregation")
+    return decl.value
