@@ -21,7 +21,7 @@ SYSTEM_MODULES = {
     "ctypes": {"kernel"},
     "fcntl": {"kernel"},
     "resource": {"kernel"},
-    "mmap": {"kernel"},
+    "mmap": {"kernel", "debuginfo"},
     "select": {"kernel"},
     "signal": {"kernel", "cli"},
     "socket": {"kernel"},
