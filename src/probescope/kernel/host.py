@@ -182,6 +182,11 @@ class Host:
     def listdir(self, path: str) -> list[str]:
         return os.listdir(path)
 
+    def folders(self, path: str) -> list[tuple[str, int]]:
+        """(name, inode number) of the folders in a folder, links not followed."""
+        with os.scandir(path) as entries:
+            return [(e.name, e.inode()) for e in entries if e.is_dir(follow_symlinks=False)]
+
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
 

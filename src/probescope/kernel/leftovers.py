@@ -1,0 +1,94 @@
+"""What a killed run can leave behind in tracefs, who owns it, and its removal.
+
+Everything of ours that the kernel would keep after our death carries ``probescope_<pid>_<pid namespace>_``. It is
+reaped when that process is gone; the namespace's number tells our dead from the living of another container, whose pids
+mean nothing here. bpf objects and perf events are tied to descriptors and vanish by themselves.
+"""
+
+from __future__ import annotations
+
+import re
+
+from probescope.errors import KernelError
+from probescope.frozen import dataclass
+from probescope.kernel.host import host
+
+PREFIX = "probescope_"
+_OWNER = re.compile(r"probescope_(\d{1,10})_([0-9a-f]{1,16})_")
+
+
+def _pid_namespace() -> int:
+    try:
+        return host().inode("/proc/self/ns/pid")[1]
+    except OSError:
+        return 0
+
+
+def owner_prefix() -> str:
+    """The beginning of every name that this process gives to something global."""
+    return f"{PREFIX}{host().getpid()}_{_pid_namespace():x}_"
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """``kind``: ``event`` (``name`` is GROUP/EVENT) or ``instance``. ``alive``: its owner still runs, or cannot be told
+    dead."""
+
+    kind: str
+    name: str
+    pid: int
+    alive: bool
+
+
+def leftovers() -> list[Leftover]:
+    """Everything in tracefs with our prefix, of this process too. Raises KernelError if tracefs is not there."""
+    from probescope.kernel import tracefs
+
+    found: list[Leftover] = []
+    root = tracefs.find_root()
+    try:
+        text = tracefs.read("dynamic_events")
+    except KernelError:
+        text = ""
+    for line in text.splitlines():
+        # "p:GROUP/EVENT place args", "r8:GROUP/EVENT ..." with a maxactive count
+        name = line.split(" ", 1)[0].partition(":")[2]
+        if owner := _OWNER.match(name):
+            found.append(_leftover("event", name, owner))
+    try:
+        names = host().listdir(root + "/instances")
+    except OSError:
+        names = []
+    found += [_leftover("instance", name, owner) for name in sorted(names) if (owner := _OWNER.match(name))]
+    return found
+
+
+def _leftover(kind: str, name: str, owner: re.Match[str]) -> Leftover:
+    pid = int(owner[1])
+    foreign = int(owner[2], 16) != _pid_namespace()
+    return Leftover(kind, name, pid, foreign or host().exists(f"/proc/{pid}"))
+
+
+def reap() -> list[Leftover]:
+    """Removes what dead runs left, and returns it. What cannot be removed (still in use) is left out and left alone."""
+    from probescope.kernel import tracefs
+
+    instances = tracefs.find_root() + "/instances/"
+
+    def remove(item: Leftover) -> bool:
+        if item.kind == "instance":
+            return tracefs.remove_instance(instances + item.name)
+        return _remove_event(item.name)
+
+    return [item for item in leftovers() if not item.alive and remove(item)]
+
+
+def _remove_event(name: str) -> bool:
+    from probescope.kernel import tracefs
+
+    try:
+        tracefs.write(f"events/{name}/enable", "0")
+        tracefs.write("dynamic_events", f"-:{name}")
+    except KernelError:
+        return False
+    return True
