@@ -80,6 +80,7 @@ class ProbeSpec:
     mode: str = ""  # watchpoint: any of r, w, x
     language: str = ""  # "cpp": `name` is a demangled C++ name
     line: int = 0  # source line in `name` taken as a file, 0: none
+    column: int = 0  # column of that line, 0: any
     alias: str = ""  # name=probe
     text: str = ""
     span: Span = NOWHERE
