@@ -70,7 +70,7 @@ def text(value: bytes) -> bytes:
 def truth(value: Any, t: Type) -> bool:
     """Whether a condition holds: a scalar that is not zero, a text that is not empty."""
     if is_scalar(t):
-        return value != 0
+        return bool(value)
     return any(value) if isinstance(value, bytes | tuple) else bool(value)
 
 

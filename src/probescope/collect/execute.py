@@ -1,0 +1,214 @@
+"""The only interpreter of plans: creates maps, loads programs, attaches them; undoes all of it, whatever happened.
+
+Everything made here is tied to file descriptors of this process, so that the kernel itself cleans up if we are killed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Protocol
+
+from probescope.bpf.unit import MapSpec, Object, ProgSpec
+from probescope.errors import InternalError, KernelError
+from probescope.kernel import bpf_link, bpf_map, bpf_prog, perf_attr
+from probescope.kernel.bpf import btf_load
+from probescope.kernel.fds import Fd, close_all
+from probescope.kernel.perf_event import PerfEvent, perf_event_open
+from probescope.model import plan as steps
+
+CLOSE_THREADS = 32  # closing a perf event sleeps for an RCU grace period; threads share it
+
+
+class BtfIds(Protocol):
+    """Numbers of BTF types, by kind (``func``, ``typedef``) and name; 0 if there is none. ``module`` "" is the kernel."""
+
+    def find(self, kind: str, name: str, module: str = "") -> int: ...
+    def object_fd(self, module: str) -> Fd | None:
+        """The descriptor of a module's BTF; ``None`` for the kernel's own."""
+        ...
+
+
+class Execution:
+    """What exists in the kernel for one session. ``close`` undoes all, in reverse order, as often as it is called."""
+
+    def __init__(self, obj: Object, plan: steps.Plan, btf: BtfIds, *, license_: str = "GPL", log_level: int = 0) -> None:
+        self.obj = obj
+        self.plan = plan
+        self.maps: dict[str, bpf_map.Map] = {}
+        self.programs: dict[str, bpf_prog.Prog] = {}
+        self._btf_ids = btf
+        self._license = license_
+        self._log_level = log_level
+        self._specs = {p.name: p for p in obj.programs}
+        self._own_btf: Fd | None = None
+        self._iters: list[Fd] = []
+        self._links: list[Fd] = []
+        self._events: list[Fd] = []
+
+    # --- prepare and load ----------------------------------------------------------------------------------------------
+
+    def create_maps(self) -> None:
+        """Raises KernelError; what was made so far is closed by ``close``."""
+        if self.obj.btf:
+            self._own_btf = btf_load(self.obj.btf)
+        for spec in self.obj.maps:
+            self.maps[spec.name] = _create(spec)
+
+    def load(self) -> None:
+        """Loads every program that the plan names. Raises VerifierError with the script's own lines, or KernelError."""
+        for step in self.plan.steps:
+            if isinstance(step, steps.Load):
+                self.programs[step.program] = self._load(step, self._specs[step.program])
+
+    def _load(self, step: steps.Load, spec: ProgSpec) -> bpf_prog.Prog:
+        kind = {"tp_btf": "typedef"}.get(spec.kind, "func")
+        target = step.btf_id
+        if step.btf_target and not target:
+            target = self._btf_ids.find(kind, step.btf_target, step.module)
+            if not target:
+                raise KernelError("bpf(BPF_PROG_LOAD)", 3, where=step.btf_target, hints=["the kernel's BTF lacks it"])
+        return bpf_prog.prog_load(
+            bpf_prog.Load(
+                type=step.prog_type,
+                insns=self._relocate(spec),
+                name=spec.name,
+                license=self._license,
+                expected_attach_type=step.attach_type,
+                attach_btf_id=target,
+                attach_btf_obj_fd=self._btf_ids.object_fd(step.module) if target else None,
+                btf_fd=self._own_btf if spec.func_info else None,
+                func_info=b"".join(struct.pack("=II", *pair) for pair in spec.func_info),
+                flags=bpf_prog.u.BPF_F_SLEEPABLE if step.sleepable or spec.kind == "syscall" else 0,
+                log_level=self._log_level,
+            )
+        )
+
+    def _relocate(self, spec: ProgSpec) -> bytes:
+        """The instructions with descriptors and BTF ids in place: the imm field of each, bytes 4 to 7."""
+        code = bytearray(spec.insns)
+        for r in spec.relocs:
+            value = self._btf_ids.find("func", r.name) if r.kind == "kfunc" else self.maps[r.name].fileno()
+            struct.pack_into("=i", code, r.insn * 8 + 4, value)
+        return bytes(code)
+
+    # --- attach ---------------------------------------------------------------------------------------------------------
+
+    def attach(self) -> None:
+        """Carries out every attachment of the plan, in order."""
+        for step in self.plan.steps:
+            act = _ATTACH.get(type(step))
+            if act is not None:
+                act(self, step)
+
+    def read_iterators(self) -> list[Fd]:
+        """Descriptors to read: each reading of one walks all objects."""
+        return self._iters
+
+    def run_once(self, when: str) -> None:
+        """Runs the syscall programs for ``begin`` or ``end``."""
+        for step in self.plan.steps:
+            if isinstance(step, steps.RunOnce) and step.when == when:
+                bpf_prog.prog_test_run(self.programs[step.program], ctx=bytes(8))
+
+    def detach(self) -> None:
+        """Closes links and events: nothing fires any more when this returns. Maps stay readable."""
+        for fd in reversed([*self._iters, *self._links]):
+            if not isinstance(fd, PerfEvent):
+                fd.close()
+        close_all(self._events, threads=CLOSE_THREADS)
+        self._iters, self._links, self._events = [], [], []
+
+    def close(self) -> None:
+        self.detach()
+        for held in (*self.programs.values(), *self.maps.values()):
+            held.close()
+        if self._own_btf is not None:
+            self._own_btf.close()
+        self.programs, self.maps, self._own_btf = {}, {}, None
+
+    # --- one method a kind of step --------------------------------------------------------------------------------------
+
+    def _tracepoint(self, s: steps.AttachTracepoint) -> None:
+        self._perf(s.program, perf_attr.tracepoint_attr(s.id), -1, 0, s.cookie)
+
+    def _raw(self, s: steps.AttachRaw) -> None:
+        self._links.append(bpf_link.raw_tracepoint_open(self.programs[s.program], s.event, s.cookie))
+
+    def _tracing(self, s: steps.AttachTracing) -> None:
+        self._links.append(bpf_link.link_tracing(self.programs[s.program], s.attach_type, s.cookie))
+
+    def _kprobe(self, s: steps.AttachKprobe) -> None:
+        attr = perf_attr.kprobe_attr(s.symbol, s.offset, address=s.address, ret=s.ret)
+        self._perf(s.program, attr, -1, 0, s.cookie)
+
+    def _kprobe_multi(self, s: steps.AttachKprobeMulti) -> None:
+        prog = self.programs[s.program]
+        self._links.append(bpf_link.link_kprobe_multi(prog, symbols=s.symbols, cookies=s.cookies, ret=s.ret))
+
+    def _uprobe(self, s: steps.AttachUprobe) -> None:
+        attr = perf_attr.uprobe_attr(s.path, s.offset, ret=s.ret, ref_ctr=s.ref_ctr)
+        self._perf(s.program, attr, s.pid, -1 if s.pid > 0 else 0, s.cookie)
+
+    def _uprobe_multi(self, s: steps.AttachUprobeMulti) -> None:
+        link = bpf_link.link_uprobe_multi(
+            self.programs[s.program],
+            s.path,
+            s.offsets,
+            ref_ctr_offsets=s.ref_ctrs,
+            cookies=s.cookies,
+            pid=max(s.pid, 0),
+            ret=s.ret,
+        )
+        self._links.append(link)
+
+    def _perf_events(self, s: steps.AttachPerf) -> None:
+        for cpu in s.cpus:
+            if s.type == perf_attr.u.PERF_TYPE_BREAKPOINT:
+                attr = perf_attr.breakpoint_attr(s.bp_addr, s.bp_len, s.bp_type)
+            else:
+                attr = perf_attr.counter_attr(s.type, s.config, period=s.period, frequency=s.frequency)
+            self._perf(s.program, attr, s.pid, cpu, 0)
+
+    def _iter(self, s: steps.AttachIter) -> None:
+        link = bpf_link.link_iter(self.programs[s.program])
+        self._links.append(link)
+        self._iters.append(bpf_link.iter_create(link))
+
+    def _perf(self, program: str, attr: perf_attr.PerfAttr, pid: int, cpu: int, cookie: int) -> None:
+        """A perf event with our program. Links need 5.15; before, the program is set by ioctl, and has no cookie."""
+        event = perf_event_open(attr, pid=pid, cpu=cpu)
+        self._events.append(event)
+        prog = self.programs[program]
+        try:
+            self._links.append(bpf_link.link_perf_event(prog, event, cookie))
+        except KernelError as e:
+            if e.errno != 22 or cookie:  # EINVAL: the kernel has no such link
+                raise
+            event.set_bpf(prog)
+        event.enable()
+
+
+_ATTACH: dict[type, Callable[[Execution, object], None]] = {
+    steps.AttachTracepoint: Execution._tracepoint,
+    steps.AttachRaw: Execution._raw,
+    steps.AttachTracing: Execution._tracing,
+    steps.AttachKprobe: Execution._kprobe,
+    steps.AttachKprobeMulti: Execution._kprobe_multi,
+    steps.AttachUprobe: Execution._uprobe,
+    steps.AttachUprobeMulti: Execution._uprobe_multi,
+    steps.AttachPerf: Execution._perf_events,
+    steps.AttachIter: Execution._iter,
+}  # type: ignore[dict-item]
+
+
+def _create(spec: MapSpec) -> bpf_map.Map:
+    made = bpf_map.map_create(
+        spec.type, spec.key_size, spec.value_size, spec.max_entries, flags=spec.flags, name=spec.name
+    )
+    if spec.content:
+        if len(spec.content) != spec.value_size:
+            raise InternalError(f"constants of {spec.name} have {len(spec.content)} bytes, not {spec.value_size}")
+        made.update(bytes(spec.key_size), spec.content)
+        made.freeze()
+    return made
