@@ -60,6 +60,8 @@ def parse(text: str, space: Space, table: TypeTable | None = None) -> Type:
     words = _QUALIFIER.sub(" ", text)
     base = " ".join(words.replace("*", " ").split())
     out = _base(base, table)
+    if isinstance(out, Pointer) and out.space == "none":  # a typedef, such as fl_owner_t
+        out = Pointer(out.target, space)
     for _ in range(min(words.count("*"), _MAX_POINTERS)):
         out = Pointer(out, space)
     return out

@@ -119,16 +119,16 @@ class FormatParser:
         kind = self._type(ctype, "user" if syscall else "kernel")
         if isinstance(kind, Struct):
             return kind, CtxBytes(offset, size)
+        if syscall and isinstance(kind, Int | Enum) and kind.size < size:
+            # The record holds the whole register; the kernel looks at its low bytes only, the upper ones may be
+            # anything
+            return kind, CtxLoad(offset, kind.size)
         if isinstance(kind, Pointer) and size == kind.size:
             return kind, CtxLoad(offset, size)
         if isinstance(kind, Enum) and size in (1, 2, 4, 8):
             return Enum(kind.name, size, signed), CtxLoad(offset, size)
         if size not in (1, 2, 4, 8):
             return Array(Int(1, signed=False), size), CtxBytes(offset, size)
-        if syscall and isinstance(kind, Int) and kind.size < size:
-            # The record holds the whole register; the kernel looks only at the low bytes, and the upper ones may be
-            # anything
-            return kind, CtxLoad(offset, kind.size)
         return Int(size, signed), CtxLoad(offset, size)
 
     def _type(self, text: str, space: Space) -> Type:
