@@ -73,6 +73,7 @@ class Btf:
         self.end_id: int = self.first_id + len(self.index.starts)
         self._name_offsets: dict[int, array[int]] = {}
         self._found: dict[tuple[str, int], int] = {}
+        self._offsets: dict[str, int] = {}
 
     @staticmethod
     def parse(data: bytes, base: Btf | None = None, *, name: str = "BTF") -> Btf:
@@ -176,6 +177,12 @@ class Btf:
 
     def string_offset(self, name: str) -> int:
         """Where a string stands; 0 if nowhere. Strings of BTF are not shared by tails."""
+        found = self._offsets.get(name)
+        if found is None:
+            found = self._offsets[name] = self._search(name)
+        return found
+
+    def _search(self, name: str) -> int:
         raw = b"\0" + name.encode("utf-8", "replace") + b"\0"
         at = self._strings.find(raw)
         if at >= 0:

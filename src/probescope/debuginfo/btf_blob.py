@@ -1,4 +1,4 @@
-"""The parts of a BTF blob (drawn in ``btf``): its header, its strings, and the index that says where each type starts."""
+"""The parts of a BTF blob (drawn in ``btf``): its header, its strings, and the index of where each type starts."""
 
 from __future__ import annotations
 
