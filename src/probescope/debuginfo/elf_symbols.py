@@ -10,7 +10,6 @@ Source: gABI chapter 4 "Symbol Table". A column is a strided view over the table
 
 from __future__ import annotations
 
-import re
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -241,6 +240,7 @@ def best(symbols: Iterable[Symbol]) -> Symbol | None:
 def glob_matcher(glob: str) -> Callable[[str], object]:
     """True-ish for the names that a shell pattern matches."""
     import fnmatch
+    import re
 
     return re.compile(fnmatch.translate(glob)).match
 
