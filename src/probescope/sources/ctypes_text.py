@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from probescope.model.types import (
+    BOOL,
     CHAR,
     I16,
     I32,
@@ -22,7 +23,6 @@ from probescope.model.types import (
     U64,
     VOID,
     Enum,
-    Int,
     Pointer,
     Space,
     Struct,
@@ -30,9 +30,10 @@ from probescope.model.types import (
     TypeTable,
 )
 
-_BY_TYPE: dict[Int, str] = {
+_BY_TYPE: dict[Type, str] = {
+    BOOL: "bool|_Bool",
     CHAR: "char|signed char|s8|__s8|int8_t",
-    U8: "unsigned char|u8|__u8|uint8_t|bool|_Bool",
+    U8: "unsigned char|u8|__u8|uint8_t",
     I16: "short|signed short|short int|s16|__s16|int16_t",
     U16: "unsigned short|unsigned short int|u16|__u16|uint16_t|umode_t|__be16|__le16|sa_family_t",
     I32: "int|signed|signed int|s32|__s32|int32_t|pid_t|clockid_t|timer_t|key_t|mqd_t|key_serial_t|rwf_t|errseq_t",
@@ -43,8 +44,8 @@ _BY_TYPE: dict[Int, str] = {
     "|uint64_t|size_t|sector_t|ino_t|__be64|__le64|aio_context_t|phys_addr_t|resource_size_t|dma_addr_t|uintptr_t|blkcnt_t",
 }
 
-INTEGERS: dict[str, Int] = {name: t for t, names in _BY_TYPE.items() for name in names.split("|")}
-"""Integer types by every name that does not depend on the kernel's configuration (of 64-bit kernels)."""
+SCALARS: dict[str, Type] = {name: t for t, names in _BY_TYPE.items() for name in names.split("|")}
+"""Types by every name that does not depend on the kernel's configuration (of 64-bit kernels)."""
 
 _QUALIFIER = re.compile(
     r"\b(?:const|volatile|restrict|__user|__kernel|__iomem|__percpu|__rcu|__seg_gs|__seg_fs|__force)\b"
@@ -68,7 +69,7 @@ def parse(text: str, space: Space, table: TypeTable | None = None) -> Type:
 
 
 def _base(name: str, table: TypeTable | None) -> Type:
-    known = INTEGERS.get(name)
+    known = SCALARS.get(name)
     if known is not None:
         return known
     if name in ("void", ""):

@@ -22,9 +22,10 @@ _MODULES: dict[str, str] = {
     **dict.fromkeys(("software", "hardware"), "pmu"),
     **dict.fromkeys(("watchpoint", "asyncwatchpoint"), "watchpoint"),
     "tracepoint": "tracepoint",
+    "rawtracepoint": "rawtracepoint",
 }
 
-LISTED: tuple[str, ...] = ("hardware", "software", "tracepoint")
+LISTED: tuple[str, ...] = ("hardware", "rawtracepoint", "software", "tracepoint")
 """Sources whose names ``list`` shows without being asked for: those of the kernel. Return probes have the names of
 their entries."""
 

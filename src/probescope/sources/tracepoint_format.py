@@ -16,8 +16,10 @@ import re
 from probescope.errors import FormatError
 from probescope.model.site import CtxBytes, CtxLoad, DataLoc, Field, Location
 from probescope.model.types import (
+    BOOL,
     CHAR,
     Array,
+    Bool,
     Enum,
     Int,
     Pointer,
@@ -26,6 +28,7 @@ from probescope.model.types import (
     Struct,
     Type,
     TypeTable,
+    width,
 )
 from probescope.sources import ctypes_text
 
@@ -50,7 +53,7 @@ def parse_id(text: str) -> int:
 def declarations(text: str) -> list[str]:
     """The fields as C declares them, in order, those common to all events left out: for ``list -v``."""
     found = [m[1] for m in _LINE.finditer(text, 0, MAX_TEXT)]
-    return [d for d in found if not d.split("[")[0].split()[-1:][0].startswith("common_")]
+    return [d for d in found if not (m := _NAME.search(d)) or not m[1].startswith("common_")]
 
 
 class FormatParser:
@@ -106,14 +109,14 @@ class FormatParser:
         element = self._type(ctype, "kernel")
         if element == CHAR and dims.count("[") == 1:
             return String(size)
-        width = self._width(element)
-        if not width or size % width:
+        each = self._width(element)
+        if not each or size % each:
             counted = re.fullmatch(r"\[(\d{1,6})\]", dims)
             count = int(counted[1]) if counted else 0
             if not count or size % count or size // count not in (1, 2, 4, 8):
                 return Array(Int(1, signed=False), size)
-            element, width = Int(size // count, signed=False), size // count
-        return Array(element, size // width)
+            element, each = Int(size // count, signed=False), size // count
+        return Array(element, size // each)
 
     def _scalar(self, ctype: str, offset: int, size: int, signed: bool, syscall: bool) -> tuple[Type, Location]:
         kind = self._type(ctype, "user" if syscall else "kernel")
@@ -124,6 +127,8 @@ class FormatParser:
             # anything
             return kind, CtxLoad(offset, kind.size)
         if isinstance(kind, Pointer) and size == kind.size:
+            return kind, CtxLoad(offset, size)
+        if kind == BOOL and size == 1:
             return kind, CtxLoad(offset, size)
         if isinstance(kind, Enum) and size in (1, 2, 4, 8):
             return Enum(kind.name, size, signed), CtxLoad(offset, size)
@@ -138,8 +143,8 @@ class FormatParser:
         return self._types[key]
 
     def _width(self, t: Type) -> int:
-        if isinstance(t, Int | Enum | Pointer):
-            return t.size
+        if isinstance(t, Int | Enum | Pointer | Bool):
+            return width(t)
         if isinstance(t, Struct) and self.table is not None:
             layout = self.table.layout(t.name)
             return layout.size if layout else 0

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from probescope.errors import FormatError
 from probescope.model.site import CtxBytes, CtxLoad, DataLoc, Field
 from probescope.model.types import (
+    BOOL,
     CHAR,
     I8,
     I32,
@@ -74,7 +75,7 @@ def test_a_whole_format() -> None:
     [
         ("u32 ip", 4, 0, U32),
         ("unsigned long x", 8, 0, U64),
-        ("bool x", 1, 0, U8),
+        ("bool x", 1, 0, BOOL),
         ("xfs_ino_t ino", 8, 0, U64),  # a typedef that nobody explains: by size and sign
         ("s8 x", 1, 1, I8),
         ("enum zone_type z", 4, 0, Enum("zone_type", 4, signed=False)),
