@@ -1,0 +1,75 @@
+"""python -m bench [NAME...]: side by side with bpftrace, as ratios. Needs root, bpftrace, bpftool and gcc."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from bench import attach, hit, loop, startup, stream
+from bench.harness import BenchError, Row, Settings, table
+from bench.tools import Tool, default_tools
+
+BENCHMARKS: dict[str, tuple[str, Callable[[Settings, Tool, Tool], list[Row]]]] = {
+    "startup": ("Start-up", startup.run),
+    "attach": ("Attach and leave", attach.run),
+    "hit": ("Cost of a hit in the kernel", hit.run),
+    "loop": ("Cost to the traced program", loop.run),
+    "stream": ("Events printed", stream.run),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="leave out what takes the peer more than ten seconds")
+    parser.add_argument("--json", type=Path, help="write all measured values to a file")
+    parser.add_argument("--ours", help="another command, to which a script is appended")
+    parser.add_argument("--peer", help="another command, to which a script is appended")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(BENCHMARKS)
+    if unknown:
+        parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
+    if os.geteuid() != 0:
+        parser.error("needs root")
+    ours, theirs = default_tools()
+    if arguments.ours:
+        ours = Tool("probescope", tuple(shlex.split(arguments.ours)))
+    if arguments.peer:
+        theirs = Tool("bpftrace", tuple(shlex.split(arguments.peer)))
+    settings = Settings(rounds=arguments.rounds, quick=arguments.quick)
+    print(
+        f"{' '.join(ours.prefix)}  against  {' '.join(theirs.prefix)}, Linux {platform.release()}, medians\n",
+        flush=True,
+    )
+    return report(settings, ours, theirs, arguments.names or list(BENCHMARKS), arguments.json)
+
+
+def report(settings: Settings, ours: Tool, theirs: Tool, names: list[str], to: Path | None) -> int:
+    """Run, print a table after each benchmark; 1 if one failed. A missed target is shown and is no failure."""
+    collected: dict[str, list[dict[str, object]]] = {}
+    failed = 0
+    for name in names:
+        title, function = BENCHMARKS[name]
+        try:
+            rows = function(settings, ours, theirs)
+        except (BenchError, OSError) as error:
+            print(f"{title}\n  failed: {error}\n", flush=True)
+            failed = 1
+            continue
+        collected[name] = [{**asdict(row), "ratio": row.ratio, "verdict": row.verdict} for row in rows]
+        print(f"{table(title, rows)}\n", flush=True)
+    if to:
+        to.write_text(json.dumps(collected, indent=1))
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
