@@ -69,13 +69,16 @@ class CMember(Node):
 
 
 class CStruct(Node):
-    """``keyword`` is ``struct`` or ``union``; ``members`` is ``None`` for a forward declaration."""
+    """``keyword`` is ``struct`` or ``union``; ``members`` is ``None`` for a forward declaration. ``nested`` are definitions
+    that stand inside but belong to no member (``struct a { enum { X }; };``).
+    """
 
     keyword: str
     name: str
     members: tuple[CMember, ...] | None
     packed: bool = False
     align: int = 0
+    nested: tuple[CStruct | CEnum, ...] = ()
 
     @property
     def full_name(self) -> str:

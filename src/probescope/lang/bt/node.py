@@ -4,7 +4,8 @@ Type checkers see ordinary frozen dataclasses (``dataclass_transform``). At run 
 slots and one shared constructor, because ``@dataclass`` compiles half a dozen functions a class, and sixty classes of
 that would cost more than parsing a whole tool (start-up is a feature).
 
-Spans and the other fields named in ``UNCOMPARED`` take no part in comparison: two trees are equal when they mean the same.
+Spans and the other fields named in ``UNCOMPARED`` take no part in comparison: two trees are
+equal when they mean the same.
 """
 
 from __future__ import annotations
