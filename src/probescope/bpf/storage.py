@@ -215,3 +215,8 @@ def _hash(decl: MapDecl, kind: int, key_size: int, value_size: int, options: Opt
 def map_name(decl: MapDecl) -> str:
     """Of the kernel map, unique among those of a program: ``@`` keeps it apart from the compiler's own."""
     return f"@{decl.name}"
+
+
+def read_counters(row: Bytes) -> list[int]:
+    """The numbers in the one value of the counters map, in the order of ``Object.counters``."""
+    return list(memoryview(row).cast("B").cast("Q"))

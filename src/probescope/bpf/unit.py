@@ -65,7 +65,9 @@ class Options:
     stack_entries: int = 16384
     cpid: int = 0
     namespace: tuple[int, int] | None = None
-
+    max_stack: int = 127  # sysctl kernel.perf_event_max_stack: deeper stacks are cut
+    ring_wakeup: bool = True  # False: only the record of exit() wakes the reader, which polls
+    per_cpu_offset: int = 0  # the kernel's address of __per_cpu_offset, 0 if not known
 
 MapRole = Literal["state", "ring", "stacks", "scratch", "globals", "counters", "constants"]
 
@@ -73,6 +75,9 @@ MapRole = Literal["state", "ring", "stacks", "scratch", "globals", "counters", "
 GLOBAL_ACTIVE = 0  # not 0 from activation on
 GLOBAL_START = 1  # CLOCK_BOOTTIME nanoseconds at activation: the zero of `elapsed`
 GLOBAL_STOP = 2  # not 0: exit was asked; programs do nothing more
+GLOBAL_WALL = 3  # nanoseconds to add to CLOCK_BOOTTIME for CLOCK_REALTIME
+GLOBAL_TAI = 4  # nanoseconds to add to CLOCK_BOOTTIME for CLOCK_TAI, where the kernel has no helper for it
+GLOBAL_ZERO = 7  # always 0, which the verifier cannot know
 GLOBAL_WORDS = 8
 
 
@@ -124,8 +129,9 @@ CounterKind = Literal["ring_full", "map_full", "read", "div0", "bounds", "loop",
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """One u64 per CPU in the counters map (index = place in ``Object.counters``): what was lost or went wrong, and
-    where."""
+    """What was lost or went wrong, and where: the u64 at this one's place in ``Object.counters`` of the counters map,
+    which is an array of one value, all words in a row (``read_counters`` of bpf/storage.py). Programs add to it
+    atomically, and only on their failing paths."""
 
     kind: CounterKind
     clause: int = -1
