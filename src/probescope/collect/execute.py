@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from probescope.bpf.unit import MapSpec, Object, ProgSpec
 from probescope.errors import InternalError, KernelError
@@ -15,13 +15,16 @@ from probescope.kernel import bpf_link, bpf_map, bpf_prog, perf_attr
 from probescope.kernel.bpf import btf_load
 from probescope.kernel.fds import Fd, close_all
 from probescope.kernel.perf_event import PerfEvent, perf_event_open
+from probescope.kernel.uapi.bpf import BPF_F_SLEEPABLE
+from probescope.kernel.uapi.perf import FLAG_FREQ, PERF_TYPE_BREAKPOINT
 from probescope.model import plan as steps
 
 CLOSE_THREADS = 32  # closing a perf event sleeps for an RCU grace period; threads share it
 
 
 class BtfIds(Protocol):
-    """Numbers of BTF types, by kind (``func``, ``typedef``) and name; 0 if there is none. ``module`` "" is the kernel."""
+    """Numbers of BTF types, by kind (``func``, ``typedef``) and name; 0 if there is none. ``module`` "" is the
+    kernel."""
 
     def find(self, kind: str, name: str, module: str = "") -> int: ...
     def object_fd(self, module: str) -> Fd | None:
@@ -32,21 +35,21 @@ class BtfIds(Protocol):
 class Execution:
     """What exists in the kernel for one session. ``close`` undoes all, in reverse order, as often as it is called."""
 
-    def __init__(self, obj: Object, plan: steps.Plan, btf: BtfIds, *, license_: str = "GPL", log_level: int = 0) -> None:
+    def __init__(self, obj: Object, plan: steps.Plan, btf: BtfIds, *, license_: str = "GPL") -> None:
         self.obj = obj
         self.plan = plan
         self.maps: dict[str, bpf_map.Map] = {}
         self.programs: dict[str, bpf_prog.Prog] = {}
         self._btf_ids = btf
         self._license = license_
-        self._log_level = log_level
         self._specs = {p.name: p for p in obj.programs}
         self._own_btf: Fd | None = None
         self._iters: list[Fd] = []
         self._links: list[Fd] = []
         self._events: list[Fd] = []
 
-    # --- prepare and load ----------------------------------------------------------------------------------------------
+    # --- prepare and load
+    # ----------------------------------------------------------------------------------------------
 
     def create_maps(self) -> None:
         """Raises KernelError; what was made so far is closed by ``close``."""
@@ -79,8 +82,7 @@ class Execution:
                 attach_btf_obj_fd=self._btf_ids.object_fd(step.module) if target else None,
                 btf_fd=self._own_btf if spec.func_info else None,
                 func_info=b"".join(struct.pack("=II", *pair) for pair in spec.func_info),
-                flags=bpf_prog.u.BPF_F_SLEEPABLE if step.sleepable or spec.kind == "syscall" else 0,
-                log_level=self._log_level,
+                flags=BPF_F_SLEEPABLE if step.sleepable or spec.kind == "syscall" else 0,
             )
         )
 
@@ -92,7 +94,8 @@ class Execution:
             struct.pack_into("=i", code, r.insn * 8 + 4, value)
         return bytes(code)
 
-    # --- attach ---------------------------------------------------------------------------------------------------------
+    # --- attach
+    # ---------------------------------------------------------------------------------------------------------
 
     def attach(self) -> None:
         """Carries out every attachment of the plan, in order."""
@@ -127,7 +130,8 @@ class Execution:
             self._own_btf.close()
         self.programs, self.maps, self._own_btf = {}, {}, None
 
-    # --- one method a kind of step --------------------------------------------------------------------------------------
+    # --- one method a kind of step
+    # --------------------------------------------------------------------------------------
 
     def _tracepoint(self, s: steps.AttachTracepoint) -> None:
         self._perf(s.program, perf_attr.tracepoint_attr(s.id), -1, 0, s.cookie)
@@ -164,10 +168,11 @@ class Execution:
 
     def _perf_events(self, s: steps.AttachPerf) -> None:
         for cpu in s.cpus:
-            if s.type == perf_attr.u.PERF_TYPE_BREAKPOINT:
+            if s.type == PERF_TYPE_BREAKPOINT:
                 attr = perf_attr.breakpoint_attr(s.bp_addr, s.bp_len, s.bp_type)
             else:
-                attr = perf_attr.counter_attr(s.type, s.config, period=s.period, frequency=s.frequency)
+                flags = FLAG_FREQ if s.frequency else 0
+                attr = perf_attr.PerfAttr(s.type, s.config, s.frequency or s.period, flags=flags)
             self._perf(s.program, attr, s.pid, cpu, 0)
 
     def _iter(self, s: steps.AttachIter) -> None:
@@ -189,7 +194,7 @@ class Execution:
         event.enable()
 
 
-_ATTACH: dict[type, Callable[[Execution, object], None]] = {
+_ATTACH: dict[type, Callable[[Execution, Any], None]] = {
     steps.AttachTracepoint: Execution._tracepoint,
     steps.AttachRaw: Execution._raw,
     steps.AttachTracing: Execution._tracing,
@@ -199,7 +204,7 @@ _ATTACH: dict[type, Callable[[Execution, object], None]] = {
     steps.AttachUprobeMulti: Execution._uprobe_multi,
     steps.AttachPerf: Execution._perf_events,
     steps.AttachIter: Execution._iter,
-}  # type: ignore[dict-item]
+}
 
 
 def _create(spec: MapSpec) -> bpf_map.Map:

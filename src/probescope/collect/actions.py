@@ -1,0 +1,152 @@
+"""What user space does on a record: print, clear, exit... One place for records out of the kernel and for clauses
+that probescope evaluates itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from probescope.collect.finish import Finisher
+from probescope.collect.tables import map_out
+from probescope.frozen import dataclass
+from probescope.ir.program import Action, Program
+from probescope.model.aggregate import monoid
+from probescope.model.output import MapOut, Output, Text, ValueOut
+from probescope.model.text import format_text, value_text
+from probescope.model.types import U64, Agg
+
+Sink = Callable[[Output], None]
+
+
+class MapReader(Protocol):
+    """The session's maps: what printing and clearing need."""
+
+    def snapshot(self, name: str) -> list[tuple[Any, Any]]:
+        """Pairs of key and value; aggregations as states."""
+        ...
+
+    def clear(self, name: str) -> None: ...
+    def zero(self, name: str) -> None: ...
+
+
+@dataclass(slots=True)
+class Exit:
+    """Whether the program asked to end, and with which code."""
+
+    asked: bool = False
+    code: int = 0
+
+
+class Actions:
+    """``perform`` carries out one record. ``exit`` tells the session when to stop."""
+
+    def __init__(
+        self, program: Program, maps: MapReader, finisher: Finisher, sink: Sink, *, unsafe: bool = False
+    ) -> None:
+        self.program = program
+        self.maps = maps
+        self.finisher = finisher
+        self.sink = sink
+        self.exit = Exit()
+        self._unsafe = unsafe
+        self._kinds: dict[str, Callable[[Action, tuple[Any, ...]], None]] = {
+            "printf": self._printf,
+            "errorf": self._printf,
+            "warnf": self._printf,
+            "debugf": self._printf,
+            "print": self._print,
+            "print_map": self._print_map,
+            "print_item": self._print_item,
+            "clear": lambda a, _v: self.maps.clear(a.map),
+            "zero": lambda a, _v: self.maps.zero(a.map),
+            "time": self._time,
+            "join": self._join,
+            "cat": self._cat,
+            "system": self._system,
+            "exit": self._exit,
+            "skboutput": self._skboutput,
+        }
+
+    def perform(self, index: int, values: tuple[Any, ...]) -> None:
+        action = self.program.actions[index]
+        self._kinds[action.kind](action, values)
+
+    def finished(self, action: Action, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        finish = self.finisher.finish
+        return tuple(finish(t, v) for t, v in zip(action.types, values, strict=True))
+
+    def map_output(self, name: str, *, top: int = 0, div: int = 0, final: bool = False) -> MapOut:
+        return map_out(self.program.map(name), self.maps.snapshot(name), self.finisher, top=top, div=div, final=final)
+
+    # --- one method a kind
+    # ----------------------------------------------------------------------------------------------
+
+    def text_of(self, action: Action, values: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+        """The text of an action with a format, and its finished values."""
+        done = self.finished(action, values)
+        if action.format is None:
+            return "", done
+        return format_text(action.format, action.types, done), done
+
+    def _printf(self, action: Action, values: tuple[Any, ...]) -> None:
+        text, done = self.text_of(action, values)
+        place = action.params[0] if action.params else ""
+        if action.kind in ("errorf", "warnf"):
+            level = "ERROR" if action.kind == "errorf" else "WARNING"
+            text = f"{place}: {level}: {text}" if place else f"{level}: {text}"
+        self.sink(Text(action.kind, text, done))
+
+    def _print(self, action: Action, values: tuple[Any, ...]) -> None:
+        t = action.types[0]
+        self.sink(ValueOut(t, self.finisher.finish(t, values[0])))
+
+    def _print_map(self, action: Action, values: tuple[Any, ...]) -> None:
+        top, div = (*values, 0, 0)[:2]
+        self.sink(self.map_output(action.map, top=top, div=div))
+
+    def _print_item(self, action: Action, values: tuple[Any, ...]) -> None:
+        """``print(@x[k])``: the pair is looked up now; an aggregation prints whole."""
+        decl = self.program.map(action.map)
+        key = values[0]
+        value = next((v for k, v in self.maps.snapshot(action.map) if k == key), None)
+        if value is None:
+            value = monoid(decl.value).identity() if isinstance(decl.value, Agg) else 0
+        key_done = None if decl.key is None else self.finisher.finish(decl.key, key)
+        done = self.finisher.finish_value(decl.value, value)
+        self.sink(ValueOut(decl.value, done, action.map, decl.key, key_done))
+
+    def _time(self, action: Action, values: tuple[Any, ...]) -> None:
+        self.sink(Text("time", time.strftime(action.params[0] if action.params else "%H:%M:%S\n")))
+
+    def _join(self, action: Action, values: tuple[Any, ...]) -> None:
+        words = [str(w) for w in self.finished(action, values)]
+        while words and not words[-1]:
+            words.pop()
+        self.sink(Text("join", (action.params[0] if action.params else " ").join(words) + "\n"))
+
+    def _cat(self, action: Action, values: tuple[Any, ...]) -> None:
+        from probescope.collect.files import read_some
+
+        path, done = self.text_of(action, values)
+        self.sink(Text("cat", read_some(path, self.program.settings.max_cat_bytes), done))
+
+    def _system(self, action: Action, values: tuple[Any, ...]) -> None:
+        from probescope.collect.files import run_shell
+
+        command, done = self.text_of(action, values)
+        if self._unsafe:
+            self.sink(Text("system", run_shell(command), done))
+
+    def _exit(self, action: Action, values: tuple[Any, ...]) -> None:
+        if not self.exit.asked:
+            self.exit.asked, self.exit.code = True, int(values[0]) if values else 0
+
+    def _skboutput(self, action: Action, values: tuple[Any, ...]) -> None:
+        from probescope.collect.files import append_packet
+
+        append_packet(action.params[0], values[0], self.finisher.now_ns())
+
+
+def number_text(value: Any) -> str:
+    return value_text(U64, value)

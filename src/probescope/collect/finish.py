@@ -1,0 +1,260 @@
+"""Opaque numbers -> texts and stacks: the last step, in user space, once for every collector.
+
+What has to be asked while a process is still alive (its mappings) is kept by ``Processes``; the rest is looked up
+when a value is printed, and cached.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from probescope.ir.program import Program
+from probescope.model.abi import item_types
+from probescope.model.codec import decoder
+from probescope.model.output import Frame, StackOut
+from probescope.model.text import EnumValue, StructValue
+from probescope.model.types import Agg, Array, Enum, Opaque, Record, String, Struct, Tuple, Type, TypeTable
+
+Value = Any
+
+
+class Symbols(Protocol):
+    """Addresses to frames."""
+
+    def kernel(self, address: int) -> Frame: ...
+    def user(self, pid: int, address: int) -> Frame: ...
+
+
+class Stacks(Protocol):
+    """Stack ids to addresses, innermost first; ``None`` if the id is not there (any more)."""
+
+    def addresses(self, type_: Opaque, stack_id: int) -> tuple[int, ...] | None: ...
+
+
+class Finisher:
+    """``finish`` turns a decoded value into the finished one that ``model/text.py`` describes."""
+
+    def __init__(self, program: Program, symbols: Symbols, stacks: Stacks, *, types: TypeTable | None = None) -> None:
+        self._enums = {t.name: dict(_reversed(values)) for t, values in program.enums}
+        self._sites = program.sites
+        self._symbols = symbols
+        self._stacks = stacks
+        self._types = types
+        self._mark = program.settings.truncation_mark
+        self._stack_cache: dict[tuple[str, str, int, int], StackOut] = {}
+        self._finishers: dict[Type, Callable[[Value], Value]] = {}
+        self._clocks: dict[str, int] = {}
+
+    def finish(self, t: Type, v: Value) -> Value:
+        f = self._finishers.get(t)
+        if f is None:
+            f = self._finishers[t] = self._make(t)
+        return f(v)
+
+    def finish_value(self, t: Type | Agg, v: Value) -> Value:
+        """A map's value: aggregation states pass through."""
+        return v if isinstance(t, Agg) else self.finish(t, v)
+
+    def now_ns(self) -> int:
+        return time.time_ns()
+
+    def _make(self, t: Type) -> Callable[[Value], Value]:
+        match t:
+            case String():
+                return text_of
+            case Enum(name=name):
+                names = self._enums.get(name, {})
+                return lambda v: EnumValue(v, names.get(v, ""))
+            case Tuple() | Record():
+                parts = [self._make(i) for i in item_types(t)]
+                return lambda v: tuple(p(x) for p, x in zip(parts, v, strict=True))
+            case Array(element=e):
+                one = self._make(e)
+                return lambda v: tuple(one(x) for x in v)
+            case Struct():
+                return self._struct(t)
+            case Opaque():
+                return self._opaque(t)
+            case _:
+                return lambda v: v
+
+    def _struct(self, t: Struct) -> Callable[[Value], Value]:
+        layout = self._types.layout(t.name) if self._types else None
+        if layout is None:
+            return lambda v: v
+        parts = []
+        for m in layout.members:
+            if not m.name:
+                continue
+            try:
+                parts.append((m, decoder(m.type, self._types), self._make(m.type)))
+            except TypeError:  # a member that has no stored form (a flexible array, an unknown type)
+                continue
+
+        def finish(v: bytes) -> StructValue:
+            raw = bytes(v).ljust(layout.size, b"\0")
+            out = []
+            for m, decode, done in parts:
+                x = decode(raw, m.offset)
+                if m.bit_size:
+                    x = (x >> m.bit_offset) & ((1 << m.bit_size) - 1)
+                out.append((m.name, m.type, done(x)))
+            return StructValue(tuple(out))
+
+        return finish
+
+    def _opaque(self, t: Opaque) -> Callable[[Value], Value]:
+        makers: dict[str, Callable[[Opaque], Callable[[Value], Value]]] = {
+            "kstack": self._stack,
+            "ustack": self._stack,
+            "ksym": lambda _: lambda v: symbol_text(self._symbols.kernel(v)),
+            "usym": lambda _: lambda v: symbol_text(self._symbols.user(v[1], v[0])),
+            "timestamp": self._timestamp,
+            "inet": lambda _: inet_text,
+            "mac": lambda _: lambda v: ":".join(f"{b:02X}" for b in v),
+            "cgroup_path": self._cgroup,
+            "username": lambda _: username,
+            "strerror": lambda _: error_text,
+            "syscall_name": lambda _: syscall_name,
+            "signal_name": lambda _: signal_name,
+            "probe": lambda _: lambda v: self._sites[v].name if v < len(self._sites) else str(v),
+            "func": lambda _: lambda v: self._sites[v].func if v < len(self._sites) else str(v),
+        }
+        return makers[t.kind](t)
+
+    # --- stacks
+    # ---------------------------------------------------------------------------------------------------------
+
+    def _stack(self, t: Opaque) -> Callable[[Value], Value]:
+        if t.kind == "kstack":
+            return lambda v: self._stack_out(t, v, 0)
+        return lambda v: self._stack_out(t, v[0], v[1])
+
+    def _stack_out(self, t: Opaque, stack_id: int, pid: int) -> StackOut:
+        key = (t.kind, t.param, stack_id, pid)
+        found = self._stack_cache.get(key)
+        if found is None:
+            found = self._build_stack(t, stack_id, pid)
+            if not found.lost:
+                self._stack_cache[key] = found
+        return found
+
+    def _build_stack(self, t: Opaque, stack_id: int, pid: int) -> StackOut:
+        user = t.kind == "ustack"
+        mode = t.param or "bpftrace"
+        addresses = self._stacks.addresses(t, stack_id) if stack_id >= 0 else None
+        if addresses is None:
+            # -EFAULT and -ENOENT say that there was no such stack: a kernel thread has no user frames
+            return StackOut((), mode, user, pid, lost=stack_id not in (-14, -2))
+        look = (lambda a: self._symbols.user(pid, a)) if user else self._symbols.kernel
+        frames = [look(a) for a in addresses]
+        return StackOut(tuple(frames if user else without_tracer(frames))[: t.depth or None], mode, user, pid)
+
+    # --- others
+    # ---------------------------------------------------------------------------------------------------------
+
+    def _timestamp(self, t: Opaque) -> Callable[[Value], Value]:
+        clock, _, form = t.param.partition(":")
+        return lambda v: strftime(form, v + self._wall_offset(clock))
+
+    def _wall_offset(self, clock: str) -> int:
+        """Nanoseconds from the zero of a clock to the epoch; measured once, at the first use."""
+        if clock not in self._clocks:
+            number = _CLOCK_IDS.get(clock, 7)
+            best = min(
+                ((b - a, w - (a + b) // 2) for a, w, b in (_three(number) for _ in range(5))), key=lambda x: x[0]
+            )
+            self._clocks[clock] = best[1]
+        return self._clocks[clock]
+
+    def _cgroup(self, t: Opaque) -> Callable[[Value], Value]:
+        from probescope.kernel.cgroups import cgroup_path
+
+        return lambda v: cgroup_path(v) or f"unknown:{v}"
+
+
+_CLOCK_IDS = {"": 7, "boot": 7, "monotonic": 1, "tai": 11, "sw_tai": 11, "realtime": 0}  # clockid_t of <time.h>
+
+
+def _three(clock: int) -> tuple[int, int, int]:
+    return time.clock_gettime_ns(clock), time.time_ns(), time.clock_gettime_ns(clock)
+
+
+def _reversed(values: tuple[tuple[str, int], ...]) -> list[tuple[int, str]]:
+    """Number to name; of several names the first one counts."""
+    return [(n, name) for name, n in reversed(values)]
+
+
+def text_of(v: bytes) -> str:
+    """Bytes that are not UTF-8 survive the way to the terminal unchanged."""
+    return v.decode("utf-8", "surrogateescape")
+
+
+TRACER_PREFIXES = (
+    "bpf_prog_",
+    "bpf_trace_run",
+    "__bpf_trace_",
+    "bpf_get_stack",
+    "__traceiter_",
+    "bpf_overflow_handler",
+)
+TRACER_NAMES = frozenset({"trace_call_bpf", "perf_call_bpf_enter", "perf_call_bpf_exit", "kprobe_multi_link_prog_run"})
+
+
+def without_tracer(frames: list[Frame]) -> list[Frame]:
+    """Kernel stacks as seen from a raw tracepoint begin with the frames of the tracing code: they are left out."""
+    at = 0
+    while at < len(frames) and (frames[at].symbol in TRACER_NAMES or frames[at].symbol.startswith(TRACER_PREFIXES)):
+        at += 1
+    return frames[at:]
+
+
+def symbol_text(f: Frame) -> str:
+    return f.symbol or f"{f.address:#x}"
+
+
+def inet_text(v: bytes) -> str:
+    import socket
+
+    if not v:
+        return ""
+    return socket.inet_ntop(socket.AF_INET if len(v) == 4 else socket.AF_INET6, v)
+
+
+def strftime(form: str, wall_ns: int) -> str:
+    """``time.strftime`` with ``%f`` for microseconds."""
+    return time.strftime(form.replace("%f", f"{wall_ns // 1000 % 10**6:06d}"), time.localtime(wall_ns // 10**9))
+
+
+def username(uid: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except (KeyError, OverflowError):
+        return str(uid)
+
+
+def error_text(number: int) -> str:
+    import os
+
+    return os.strerror(number)
+
+
+def syscall_name(number: int) -> str:
+    import os
+
+    from probescope.model.syscalls import names
+
+    return names(os.uname().machine).get(number, f"[unknown: {number}]")
+
+
+def signal_name(number: int) -> str:
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

@@ -1,0 +1,86 @@
+"""This machine as the planner and the compiler want to know it: features asked lazily, CPUs, types, namespaces."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from probescope.bpf.unit import Options
+from probescope.collect.options import SessionOptions
+from probescope.ir.program import Program
+from probescope.kernel import machine
+from probescope.kernel.host import host
+from probescope.model.arch import X86_64, Arch, by_name
+from probescope.model.features import Features
+from probescope.plan.request import BpfPlan, PlanRequest
+
+RING_BYTES = 4 << 20
+MOST_RING = 1 << 30
+INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO of include/linux/proc_ns.h
+
+State = Literal["yes", "no", "unknown"]
+
+
+class HostFeatures(Features):
+    """``Features`` that ask this kernel at the moment a name is wanted: a program pays for what it uses."""
+
+    __slots__ = ()
+
+    def has(self, name: str) -> bool:
+        return self.state(name) == "yes"
+
+    def lacks(self, name: str) -> bool:
+        return self.state(name) == "no"
+
+    def state(self, name: str) -> State:
+        from probescope.kernel.features import probe
+
+        found = probe(name).yes
+        return "unknown" if found is None else "yes" if found else "no"
+
+
+def arch() -> Arch:
+    return by_name(host().machine) or X86_64
+
+
+def plan_request(options: SessionOptions, pid: int = 0) -> PlanRequest:
+    """What the planner may count on here."""
+    offers = HostFeatures()
+    return PlanRequest(
+        offers,
+        via=options.via,
+        pid=pid or options.pid,
+        cpus=tuple(machine.online_cpus()),
+        cookies=offers.state("attach:perf_link") != "no",
+    )
+
+
+def compile_options(program: Program, plan: BpfPlan, options: SessionOptions, cpid: int) -> Options:
+    """What the compiler may count on here."""
+    return Options(
+        features=HostFeatures(),
+        arch=arch(),
+        types=options.types() if options.types else None,
+        cpus=max(machine.possible_cpus()) + 1,
+        gate=len(plan.plan.steps) > len(plan.units) + 1,
+        ring_bytes=ring_bytes(program.settings.ring_bytes),
+        cpid=cpid,
+        namespace=own_namespace(),
+    )
+
+
+def ring_bytes(asked: int) -> int:
+    """A power of two, no less than a page."""
+    wanted = min(max(asked or RING_BYTES, host().page_size), MOST_RING)
+    return 1 << (wanted - 1).bit_length()
+
+
+def own_namespace() -> tuple[int, int] | None:
+    """(device, inode) of our pid namespace, ``None`` in the initial one."""
+    from probescope.kernel.procfs import namespace
+
+    inode = namespace("self", "pid")
+    if inode in (0, INITIAL_PID_NAMESPACE):
+        return None
+    import os
+
+    return os.stat("/proc/self/ns/pid").st_dev, inode

@@ -1,0 +1,161 @@
+"""The half of a session that lives in the kernel: compiled object, maps, links, ring."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from probescope.bpf.storage import storages
+from probescope.bpf.unit import GLOBAL_ACTIVE, GLOBAL_START, GLOBAL_STOP, GLOBAL_WORDS, MapSpec, Object, Options
+from probescope.collect.actions import Actions
+from probescope.collect.btfs import KernelBtf
+from probescope.collect.execute import Execution
+from probescope.collect.losses import Losses
+from probescope.collect.maps import KernelStore
+from probescope.collect.options import SessionOptions
+from probescope.collect.records import RecordReader
+from probescope.ir.program import Program
+from probescope.kernel.bpf_map import Map
+from probescope.kernel.host import Mapping
+from probescope.kernel.ringbuf import RingBuffer
+from probescope.model.output import Lost
+from probescope.model.types import TypeTable
+from probescope.plan.request import BpfPlan
+
+RING_BYTES = 4 << 20
+
+
+class KernelSide:
+    """Phases as in session.py. ``store`` and ``types`` are there after ``prepare``."""
+
+    def __init__(self, program: Program, plan: BpfPlan, options: SessionOptions, cpid: int) -> None:
+        self.program = program
+        self.plan = plan
+        self.options = options
+        self.cpid = cpid
+        self.types: TypeTable | None = None
+        self.object: Object | None = None
+        self.execution: Execution | None = None
+        self._ring: RingBuffer | None = None
+        self._globals: Mapping | None = None
+        self._reader: RecordReader | None = None
+        self._live = False
+
+    def compile(self) -> Object:
+        """The object for this host."""
+        from probescope.bpf.compile import compile_program
+        from probescope.collect.host import compile_options
+
+        self.build = compile_options(self.program, self.plan, self.options, self.cpid)
+        self.types = self.build.types
+        return compile_program(self.program, self.plan.units, self.build)
+
+    def prepare(self) -> None:
+        self.object = self.compile()
+        self.execution = Execution(self.object, self.plan.plan, KernelBtf(), license_=self.program.settings.license)
+        self.execution.create_maps()
+        self.store = KernelStore(storages(self.program, self.build), self.execution.maps)
+        globals_ = self._map("globals")
+        if globals_ is not None:
+            self._globals = globals_.mmap()
+        ring = self._spec("ring")
+        if ring is not None:
+            self._ring = RingBuffer(self.execution.maps[ring.name], ring.max_entries)
+        self._losses = Losses(self.object, self._map("counters"), self.program.source)
+
+    def reader(self, actions: Actions, *, texts: bool) -> None:
+        self._reader = RecordReader(self.program, actions, types=self.types, texts=texts)
+
+    def load(self) -> None:
+        self._execution.load()
+
+    def attach(self) -> None:
+        self._execution.attach()
+        self._live = True
+
+    def activate(self, start_ns: int) -> None:
+        self._poke(GLOBAL_START, start_ns)
+        self._poke(GLOBAL_ACTIVE, 1)
+        self._read_iterators()
+
+    def live(self) -> bool:
+        """Whether probes can still fire."""
+        return self._live
+
+    def consume(self) -> bool:
+        """Acts on all that is in the ring; whether there was much, and looking again at once is worth while."""
+        if self._ring is None or self._reader is None:
+            return False
+        records = self._ring.consume()
+        if len(records):
+            self._reader.take(records)
+        return len(records.data) > 1 << 16
+
+    def run_begin(self) -> None:
+        self._execution.run_once("begin")
+        self._drain()
+
+    def run_end(self) -> None:
+        self._execution.run_once("end")
+        self._drain()
+
+    def stop(self) -> None:
+        """Closes the gate first: what fires while links go, which takes long, is not counted."""
+        self._poke(GLOBAL_STOP, 1)
+        self._drain()
+        self._execution.detach()
+        self._drain()
+        self._live = False
+
+    def losses(self, *, everything: bool) -> Iterator[Lost]:
+        return self._losses.new(everything=everything)
+
+    def stack_map(self, name: str) -> Map | None:
+        return self._execution.maps.get(name)
+
+    def close(self) -> None:
+        for held in (self._ring, self._globals, self.execution):
+            if held is not None:
+                held.close()
+        self._ring = self._globals = None
+
+    # --- inside
+    # ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def _execution(self) -> Execution:
+        if self.execution is None:
+            raise RuntimeError("prepare() comes first")
+        return self.execution
+
+    def _spec(self, role: str) -> MapSpec | None:
+        return next((m for m in self.object.maps if m.role == role), None) if self.object else None
+
+    def _map(self, role: str) -> Map | None:
+        spec = self._spec(role)
+        return self._execution.maps[spec.name] if spec else None
+
+    def _poke(self, word: int, value: int) -> None:
+        if self._globals is not None:
+            struct.pack_into("=Q", self._globals.view, word * 8, value)
+
+    def _drain(self) -> None:
+        for _ in range(GLOBAL_WORDS * 1024):  # bounded: a probe that fires for ever must not keep us here
+            if not self.consume():
+                return
+
+    def _read_iterators(self) -> None:
+        import os
+
+        for fd in self._execution.read_iterators():
+            while os.read(fd.fileno(), 1 << 16):
+                pass
+            self._live = self._live and len(self.plan.units) > len(self._execution.read_iterators())
+            self._drain()
+
+
+def globals_size() -> int:
+    return GLOBAL_WORDS * 8
+
+
+__all__ = ["KernelSide", "Options", "globals_size"]

@@ -1,0 +1,82 @@
+"""Symbols and stack tables of a session: ``finish.Symbols`` and ``finish.Stacks``."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from probescope.ir.program import Program
+from probescope.ir.walk import clause_nodes
+from probescope.model.output import Frame
+from probescope.model.types import Opaque
+
+if TYPE_CHECKING:
+    from probescope.collect.kernel_side import KernelSide
+    from probescope.collect.processes import Processes
+
+
+class Names:
+    """``start`` begins to follow processes, if the program ever names a user address."""
+
+    def __init__(self, program: Program, kernel: KernelSide | None) -> None:
+        self._program = program
+        self._kernel = kernel
+        self._kallsyms: Any = None
+        self._processes: Processes | None = None
+
+    def start(self) -> None:
+        if names_user_code(self._program):
+            self._followed().start()
+
+    def poll(self) -> None:
+        if self._processes is not None:
+            self._processes.poll()
+
+    def close(self) -> None:
+        if self._processes is not None:
+            self._processes.close()
+            self._processes = None
+
+    # --- symbols
+    # --------------------------------------------------------------------------------------------------------
+
+    def kernel(self, address: int) -> Frame:
+        if self._kallsyms is None:
+            from probescope.debuginfo.kallsyms import Kallsyms
+            from probescope.kernel.machine import kallsyms
+
+            self._kallsyms = Kallsyms(kallsyms())
+        found = self._kallsyms.lookup(address)
+        if found is None:
+            return Frame(address)
+        name, offset, module = found
+        return Frame(address, name, offset, module)
+
+    def user(self, pid: int, address: int) -> Frame:
+        return self._followed().symbol(pid, address)
+
+    def _followed(self) -> Processes:
+        if self._processes is None:
+            from probescope.collect.processes import Processes
+
+            self._processes = Processes(demangle=self._program.settings.cpp_demangle)
+        return self._processes
+
+    # --- stacks
+    # ---------------------------------------------------------------------------------------------------------
+
+    def addresses(self, type_: Opaque, stack_id: int) -> tuple[int, ...] | None:
+        from probescope.bpf.stacks import stack_map_name
+
+        held = self._kernel.stack_map(stack_map_name(type_)) if self._kernel else None
+        row = held.lookup(struct.pack("=I", stack_id)) if held is not None else None
+        if row is None:
+            return None
+        words = struct.unpack(f"={len(row) // 8}Q", row)
+        return words[: words.index(0)] if 0 in words else words
+
+
+def names_user_code(program: Program) -> bool:
+    """Whether any value of the program is a user stack or symbol."""
+    types = [n.type for c in program.clauses for n in clause_nodes(c) if hasattr(n, "type")]
+    return any(isinstance(t, Opaque) and t.kind in ("ustack", "usym") for t in types)

@@ -1,0 +1,60 @@
+"""SIGINT and SIGTERM ask a session to stop, once; SIGUSR1 fires ``self:signal`` probes. A second SIGINT ends the
+process at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+from types import FrameType
+from typing import Any
+
+
+class Signals:
+    """Installs handlers for the time of a session, and puts back what was there. ``fileno`` is readable after any of
+    them. Outside the main thread nothing is installed: the caller stops the session itself."""
+
+    def __init__(self, *, usr1: bool = False) -> None:
+        import threading
+
+        self.stop_asked = 0
+        self.fired: list[str] = []
+        self._old: dict[int, Any] = {}
+        self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._old_fd = -1
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._old_fd = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
+        for s in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(s) is not signal.SIG_IGN:  # nohup and background jobs ignore SIGINT: so do we
+                self._old[s] = signal.signal(s, self._stop)
+        if usr1:
+            self._old[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, self._usr1)
+
+    def fileno(self) -> int:
+        return self._read
+
+    def drain(self) -> None:
+        try:
+            while os.read(self._read, 512):
+                pass
+        except BlockingIOError:
+            return
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self.stop_asked = number
+        if number == signal.SIGINT:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    def _usr1(self, number: int, frame: FrameType | None) -> None:
+        self.fired.append("SIGUSR1")
+
+    def close(self) -> None:
+        for number, handler in self._old.items():
+            signal.signal(number, handler)
+        if self._old:
+            signal.set_wakeup_fd(self._old_fd)
+        self._old = {}
+        if self._read >= 0:
+            os.close(self._read)
+            os.close(self._write)
+            self._read = self._write = -1
