@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from probescope.bpf import expand
+from probescope.bpf import expand, fold
 from probescope.bpf.lir import (
     NONE,
     PURE_HELPERS,
@@ -48,6 +48,7 @@ from probescope.bpf.lir import (
     Reg,
     Slot,
     fits32,
+    overwrites,
     signed64,
 )
 from probescope.diagnostics import NOWHERE
@@ -122,7 +123,7 @@ class Builder:
 
     def branch_imm(self, cond: Cond, a: Reg, imm: int, then: Block, otherwise: Block, bits: Bits = 64) -> None:
         """``imm`` is compared as if sign-extended to ``bits``: both -1 and 0xffffffff mean all ones for 32."""
-        imm = expand.signed(imm, bits)
+        imm = fold.signed(imm, bits)
         if not fits32(imm) or (bits == 32 and not self.v3):
             self.branch(cond, a, self.const(imm), then, otherwise, bits)
         else:
@@ -155,10 +156,10 @@ class Builder:
         return self.function.new_reg()
 
     def const(self, value: int) -> Reg:
-        return self._result(Op("const", imm=signed64(value)))
+        return self.result(Op("const", imm=signed64(value)))
 
     def copy(self, a: Reg) -> Reg:
-        return self._result(Op("mov", args=(a,)))
+        return self.result(Op("mov", args=(a,)))
 
     def assign(self, variable: Reg, a: Reg) -> None:
         self.add(Op("mov", variable, (a,)))
@@ -166,10 +167,17 @@ class Builder:
     def assign_imm(self, variable: Reg, value: int) -> None:
         self.add(Op("const", variable, imm=signed64(value)))
 
-    def _result(self, op: Op, into: Reg | None = None) -> Reg:
-        op.dst = self.function.new_reg() if into is None else into
-        self.add(op)
-        return op.dst
+    def result(self, op: Op, into: Reg | None = None) -> Reg:
+        """Appends an operation and gives its result: in ``into`` or a fresh register."""
+        if into is None or overwrites(op, into):
+            op.dst = self.function.new_reg()
+            self.add(op)
+            if into is not None:
+                self.assign(into, op.dst)
+        else:
+            op.dst = into
+            self.add(op)
+        return op.dst if into is None else into
 
     # --- arithmetic ---------------------------------------------------------------------------------------------------
 
@@ -177,31 +185,31 @@ class Builder:
         """32-bit results have a zero upper half. Never use 32 bits on pointers."""
         if name in {"sdiv", "smod"}:
             return expand.signed_division(self, name, a, b, bits, into)
-        return self._result(Op("alu", args=(a, b), name=name, size=bits), into)
+        return self.result(Op("alu", args=(a, b), name=name, size=bits), into)
 
     def alu_imm(self, name: Alu, a: Reg, imm: int, bits: Bits = 64, into: Reg | None = None) -> Reg:
-        imm = expand.signed(imm, bits)
+        imm = fold.signed(imm, bits)
         if name in {"shl", "shr", "sar"}:
             imm &= bits - 1
         elif name in {"div", "mod", "sdiv", "smod"} and not expand.divisor_ok(self, name, imm):
             return expand.division_imm(self, name, a, imm, bits, into)
         if not fits32(imm):
             return self.alu(name, a, self.const(imm), bits, into)
-        return self._result(Op("alu", args=(a,), name=name, imm=imm, size=bits), into)
+        return self.result(Op("alu", args=(a,), name=name, imm=imm, size=bits), into)
 
     def neg(self, a: Reg, bits: Bits = 64, into: Reg | None = None) -> Reg:
-        return self._result(Op("neg", args=(a,), size=bits), into)
+        return self.result(Op("neg", args=(a,), size=bits), into)
 
     def sext(self, a: Reg, bits: Literal[8, 16, 32], into: Reg | None = None) -> Reg:
         """The low ``bits`` of ``a``, sign-extended to 64."""
         if self.v4:
-            return self._result(Op("sext", args=(a,), size=bits), into)
+            return self.result(Op("sext", args=(a,), size=bits), into)
         return self.alu_imm("sar", self.alu_imm("shl", a, 64 - bits), 64 - bits, into=into)
 
     def zext(self, a: Reg, bits: Literal[8, 16, 32], into: Reg | None = None) -> Reg:
         """The low ``bits`` of ``a``, the rest zero."""
         if bits == 32:
-            return self._result(Op("mov", args=(a,), size=32), into)
+            return self.result(Op("mov", args=(a,), size=32), into)
         return self.alu_imm("and", a, (1 << bits) - 1, into=into)
 
     def swap(self, a: Reg, bits: Literal[16, 32, 64], to: Literal["be", "le", "swap"] = "swap") -> Reg:
@@ -209,7 +217,7 @@ class Builder:
         zero."""
         if to == "swap" and not self.v4:
             to = "be"  # the hosts that have collectors are little-endian
-        return self._result(Op("swap", args=(a,), name=to, size=bits))
+        return self.result(Op("swap", args=(a,), name=to, size=bits))
 
     # --- memory -------------------------------------------------------------------------------------------------------
 
@@ -218,16 +226,16 @@ class Builder:
         pointer."""
         base, off = self._reach(base, off)
         if signed and size < 8 and not self.v4:
-            plain = self._result(Op("load", args=(base,), off=off, size=size))
+            plain = self.result(Op("load", args=(base,), off=off, size=size))
             return self.sext(plain, expand.BITS[size], into)
-        return self._result(Op("load", args=(base,), off=off, size=size, flag=signed and size < 8), into)
+        return self.result(Op("load", args=(base,), off=off, size=size, flag=signed and size < 8), into)
 
     def store(self, base: Reg, off: int, value: Reg, size: Size) -> None:
         base, off = self._reach(base, off)
         self.add(Op("store", args=(base, value), off=off, size=size))
 
     def store_imm(self, base: Reg, off: int, imm: int, size: Size) -> None:
-        imm = expand.signed(imm, size * 8)
+        imm = fold.signed(imm, size * 8)
         if not fits32(imm):
             self.store(base, off, self.const(imm), size)
             return
@@ -241,12 +249,12 @@ class Builder:
     def fetch(self, name: Fetch, base: Reg, off: int, value: Reg, size: Literal[4, 8] = 8) -> Reg:
         """The old value. Needs ``isa:atomic_fetch``."""
         base, off = self._reach(base, off)
-        return self._result(Op("atomic", args=(base, value), name=name, off=off, size=size))
+        return self.result(Op("atomic", args=(base, value), name=name, off=off, size=size))
 
     def cmpxchg(self, base: Reg, off: int, expected: Reg, new: Reg, size: Literal[4, 8] = 8) -> Reg:
         """The old value; ``new`` was stored if that equals ``expected``. Needs ``isa:atomic_fetch``."""
         base, off = self._reach(base, off)
-        return self._result(Op("cmpxchg", args=(base, expected, new), off=off, size=size))
+        return self.result(Op("cmpxchg", args=(base, expected, new), off=off, size=size))
 
     def _reach(self, base: Reg, off: int) -> tuple[Reg, int]:
         """An offset beyond an instruction's 16 bits is added first."""
@@ -270,7 +278,7 @@ class Builder:
         self.add(Op("end", imm=slot.index))
 
     def slot_address(self, slot: Slot, off: int = 0) -> Reg:
-        return self._result(Op("slot", imm=slot.index, off=off))
+        return self.result(Op("slot", imm=slot.index, off=off))
 
     def load_slot(self, slot: Slot, off: int, size: Size, *, signed: bool = False) -> Reg:
         return self.load(self.slot_address(slot), off, size, signed=signed)
@@ -296,15 +304,15 @@ class Builder:
 
     def map(self, name: str) -> Reg:
         """The map itself, for helpers."""
-        return self._result(Op("map", name=name))
+        return self.result(Op("map", name=name))
 
     def map_value(self, name: str, off: int = 0) -> Reg:
         """A pointer into the one value of an array map."""
-        return self._result(Op("mapvalue", name=name, off=off))
+        return self.result(Op("mapvalue", name=name, off=off))
 
     def callback(self, name: str) -> Reg:
         """The address of a function of kind ``callback`` of this program."""
-        return self._result(Op("function", name=name))
+        return self.result(Op("function", name=name))
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
@@ -323,4 +331,4 @@ class Builder:
     def _call(self, kind: str, name: str, args: tuple[Reg, ...], pure: bool) -> Reg:
         if len(args) > 5 or NONE in args:
             raise InternalError(f"bad arguments of {name} in {self.function.name}")
-        return self._result(Op(kind, args=args, name=name, flag=pure))
+        return self.result(Op(kind, args=args, name=name, flag=pure))

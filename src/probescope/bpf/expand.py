@@ -16,12 +16,6 @@ HALF: Final[Mapping[int, Size]] = {8: 4, 4: 2, 2: 1, 1: 1}
 _SIGNED = frozenset({"slt", "sle", "sgt", "sge"})
 
 
-def signed(value: int, bits: int) -> int:
-    """The low ``bits`` of a number, as a signed one."""
-    value &= (1 << bits) - 1
-    return value - (1 << bits) if value >> (bits - 1) else value
-
-
 def widen(b: Builder, cond: Cond, a: Reg) -> Reg:
     """A 32-bit operand such that a 64-bit comparison gives the same answer."""
     return b.sext(a, 32) if cond in _SIGNED else b.zext(a, 32)
@@ -78,7 +72,7 @@ def _native(b: Builder, name: Alu, x: Reg, y: Reg, bits: Bits, result: Reg) -> N
         b.assign_imm(result, 0)
     b.jump(done)
     b.place(other)
-    b.add(Op("alu", result, (x, y), name=name, size=bits))
+    b.result(Op("alu", args=(x, y), name=name, size=bits), result)
     b.place(done)
 
 

@@ -174,6 +174,17 @@ class Function:
         return "\n".join(_lines(self))
 
 
+COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor"})
+
+
+def overwrites(op: Op, dst: Reg) -> bool:
+    """Whether ``dst`` as the result would destroy an operand that the instruction still reads: it works on the register
+    of its result (``x = a - x`` is ``x = a; x -= x``)."""
+    if op.kind == "atomic":
+        return dst == op.args[0]
+    return op.kind == "alu" and dst in op.args[1:] and dst != op.args[0] and op.name not in COMMUTATIVE
+
+
 def signed64(value: int) -> int:
     """The value wrapped to 64 bits, as a signed number: the form in which ``imm`` is kept."""
     value &= MASK64

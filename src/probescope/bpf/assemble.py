@@ -1,0 +1,30 @@
+"""LIR -> a program's bytes: the lower half of the compiler, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probescope.bpf.code import Code, Piece
+from probescope.bpf.emit import emit
+from probescope.bpf.frame import lay_out
+from probescope.bpf.link import link
+from probescope.bpf.lir import Function
+from probescope.bpf.optimize import optimize
+from probescope.bpf.regalloc import allocate
+from probescope.model.features import BASELINE_6_1, Features
+
+_MAY_GOTO_STACK = 16  # the kernel keeps the count (and, since 6.15, a clock) in the frame of the function
+
+
+def assemble(functions: Sequence[Function], features: Features = BASELINE_6_1) -> Code:
+    """The program itself first, then its callbacks and local functions. The functions are changed (optimised) on the
+    way. Raises LimitError if the stack or the instructions do not suffice."""
+    far = features.has("isa:gotol") or features.has("isa:v4")
+    return link([assemble_function(f) for f in functions], long_jumps=far)
+
+
+def assemble_function(function: Function) -> Piece:
+    optimize(function)
+    allocation = allocate(function)
+    reserved = _MAY_GOTO_STACK if any(b.ops[-1].kind == "may_goto" for b in function.blocks) else 0
+    return emit(function, allocation, lay_out(function, allocation, reserved))
