@@ -1,0 +1,5 @@
+"""Front ends: ways to show what a session says.
+
+In: ``model.output`` values. Out: text, JSON. cli/ may import this; views do not print: they return text, or write to
+what they are given.
+"""

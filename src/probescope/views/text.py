@@ -1,0 +1,102 @@
+"""Outputs as the text that users of bpftrace know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probescope.model.aggregate import deviation, divide
+from probescope.model.output import Attached, Ended, Lost, MapOut, Output, Text, ValueOut
+from probescope.model.text import key_text, value_text
+from probescope.model.types import Agg, Type
+from probescope.views.histogram import histogram_text
+from probescope.views.tseries import tseries_text
+
+_TO_STDERR = frozenset({"errorf", "warnf", "debugf"})
+
+
+class TextView:
+    """``show`` gives the text for stdout and the text for stderr of one output. ``quiet`` leaves out what the tool
+    itself says."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self._maps_begun = False
+
+    def show(self, output: Output) -> tuple[str, str]:
+        match output:
+            case Text(kind=kind, text=text):
+                return ("", text) if kind in _TO_STDERR else (text, "")
+            case ValueOut():
+                return self._value(output), ""
+            case MapOut():
+                return self._map(output), ""
+            case Attached(count=n):
+                return "", "" if self.quiet else f"Attached {n} probe{'' if n == 1 else 's'}\n"
+            case Lost():
+                return "", lost_text(output)
+            case Ended():
+                return "", ""
+            case _:
+                return "", ""
+
+    def _value(self, o: ValueOut) -> str:
+        if not o.map:
+            return body_text(o.type, o.value) if isinstance(o.type, Agg) else value_text(o.type, o.value) + "\n"
+        return entry_text(MapOut(o.map, o.key_type, o.type, ()), o.key, o.value)
+
+    def _map(self, o: MapOut) -> str:
+        head = ""
+        if o.final and not self._maps_begun:
+            head, self._maps_begun = "\n", True
+        return head + map_text(o)
+
+
+def map_text(o: MapOut) -> str:
+    """All entries of a map, and an empty line after it."""
+    if not o.items:
+        return ""
+    out = "".join(entry_text(o, k, v) for k, v in o.items)
+    return out if _is_block(o.value_type) or o.key_type is None else out + "\n"
+
+
+def entry_text(o: MapOut, key: Any, value: Any) -> str:
+    """``@name[key]: value``; a histogram begins on its own line and is followed by an empty one."""
+    name = f"@{o.name}" if o.key_type is None else f"@{o.name}[{key_text(o.key_type, key)}]"
+    body = body_text(o.value_type, value, o.div)
+    return f"{name}:\n{body}\n" if _is_block(o.value_type) else f"{name}: {body}"
+
+
+def _is_block(t: Type | Agg) -> bool:
+    return isinstance(t, Agg) and t.kind in ("hist", "lhist", "llquantize", "tseries")
+
+
+def body_text(t: Type | Agg, v: Any, div: int = 0) -> str:
+    """A value, or the whole of an aggregation, with a newline at its end."""
+    if not isinstance(t, Agg):
+        return value_text(t, v // div if div and isinstance(v, int) else v) + "\n"
+    if t.kind in ("hist", "lhist", "llquantize"):
+        return histogram_text(t, v, div)
+    if t.kind == "tseries":
+        return tseries_text(t, v)
+    return f"{agg_text(t, v, div)}\n"
+
+
+def agg_text(t: Agg, v: Any, div: int = 0) -> str:
+    """The aggregations that fit on a line."""
+    d = div or 1
+    match t.kind:
+        case "avg":
+            return str(divide(divide(*v), d))
+        case "stats":
+            total, count = v
+            return f"{{ .count = {count}, .average = {divide(total, count)}, .total = {total} }}"
+        case "stddev":
+            return str(deviation(v))
+        case _:
+            return str(divide(v or 0, d))
+
+
+def lost_text(o: Lost) -> str:
+    place = f"{o.place}: " if o.place else ""
+    hint = f"\nHINT: {o.hint}" if o.hint else ""
+    return f"{place}WARNING: {o.count} {o.about}{hint}\n"
