@@ -129,4 +129,5 @@ def _error(e: OSError, attr: PerfAttr | None, pid: int, cpu: int) -> KernelError
         config=attr.config if attr else 0,
         path=attr.text1 if attr else "",
         breakpoint=bool(attr and attr.type == u.PERF_TYPE_BREAKPOINT),
+        frequency=attr.period if attr and attr.flags & u.FLAG_FREQ else 0,
     )

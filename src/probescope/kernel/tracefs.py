@@ -80,22 +80,17 @@ def _error(call: str, path: str, e: OSError, data: str = "") -> KernelError:
 
     where = ""
     if call == "write" and e.errno in {errno.EINVAL, errno.ENOENT, errno.EEXIST, errno.ENODEV, errno.EILSEQ}:
-        where = last_error(path, data)
+        where = last_error(data)
     return kernel_error(f"{call} {path}", e.errno or 0, where, path=path, data=data)
 
 
-def last_error(path: str, data: str) -> str:
-    """What the kernel says about the text that it has just refused: in the filter file itself, or last in error_log,
-    which is cumulative: an entry about another command is not ours. Empty if it says nothing."""
-    h = host()
+def last_error(data: str) -> str:
+    """What the kernel says about the text that it has just refused: error_log is cumulative, so an entry about another
+    command is not ours. Empty if it says nothing."""
     try:
-        if path.endswith("/filter"):
-            lines = h.read_text(path, 1 << 16).splitlines()
-            return lines[-1].lstrip("# \t") if len(lines) > 1 else ""
-        text = h.read_text(find_root() + "/error_log", 1 << 20)
+        return parse_error_log(host().read_text(find_root() + "/error_log", 1 << 20), data)
     except (OSError, KernelError):
         return ""
-    return parse_error_log(text, data)
 
 
 def parse_error_log(text: str, command: str) -> str:
