@@ -145,5 +145,5 @@ def _plain(v: Any) -> Any:
 
 
 def printable(text: str) -> str:
-    """Text without lone surrogates, which JSON cannot carry: bytes that were not UTF-8 become ``\\xNN``."""
+    r"""Text without lone surrogates, which JSON cannot carry: bytes that were not UTF-8 become ``\\xNN``."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
