@@ -1,5 +1,4 @@
-"""The command line: one module a subcommand, and the only room that prints and chooses exit codes.
+"""The command line: one file a subcommand; argument parsing and printing only. Nothing imports this room.
 
-In: arguments. Out: text on standard output, diagnostics on standard error, an exit code. Nothing imports this but the
-``probescope`` script. Modules are imported when their subcommand is named, so that a start pays only for what it uses.
+``main.py`` looks at the first word and imports only what it names: start-up is a feature.
 """

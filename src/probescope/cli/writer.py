@@ -1,0 +1,51 @@
+"""Where a session's outputs go: views make texts of them, this writes them, in lumps where nobody waits for a line."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal, Protocol
+
+from probescope.model.output import Output
+
+LUMP = 1 << 16
+Buffering = Literal["line", "full", "none"]
+
+
+class View(Protocol):
+    def show(self, output: Output) -> tuple[str, str]: ...
+
+
+class Writer:
+    """A sink. ``flush`` is called when the session has nothing more to say for now; ``line`` and ``none`` write then at the latest,
+    ``full`` only when a lump is together. Raises BrokenPipeError when the reader is gone."""
+
+    def __init__(self, view: View, fd: int = 1, err: int = 2, buffering: Buffering = "line") -> None:
+        self._view = view
+        self._fd = fd
+        self._err = err
+        self._buffering = buffering
+        self._held: list[str] = []
+        self._size = 0
+
+    def __call__(self, output: Output) -> None:
+        out, err = self._view.show(output)
+        if err:
+            self.flush(hard=True)
+            _write(self._err, err)
+        if out:
+            self._held.append(out)
+            self._size += len(out)
+            if self._size >= LUMP or self._buffering == "none":
+                self.flush(hard=True)
+
+    def flush(self, *, hard: bool = False) -> None:
+        if self._held and (hard or self._buffering != "full"):
+            text = "".join(self._held)
+            self._held, self._size = [], 0
+            _write(self._fd, text)
+
+
+def _write(fd: int, text: str) -> None:
+    data = memoryview(text.encode("utf-8", "surrogateescape"))
+    while data:
+        data = data[os.write(fd, data) :]
