@@ -1,0 +1,110 @@
+"""Separate debug files: by build-id and by .gnu_debuglink, also inside the root of another mount namespace.
+
+    /usr/lib/debug/.build-id/ab/cdef0123....debug                        the name is the build-id
+    /usr/bin/x.debug  /usr/bin/.debug/x.debug  /usr/lib/debug/usr/bin/x.debug      the name is in .gnu_debuglink of x
+
+Source: GDB manual, "Debugging Information in Separate Files".
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+
+from probescope.debuginfo.elf import ElfFile
+from probescope.errors import ElfError
+
+DEBUG_DIRS = ("/usr/lib/debug",)
+_MAX_LINKS = 40
+_MAX_CRC = 1 << 32
+_CHUNK = 1 << 20
+
+
+def in_root(root: str, path: str) -> str:
+    """Where ``path`` of a mount namespace lies for us, ``root`` being ``/proc/PID/root`` or any folder; "" is our own.
+
+    Links are followed inside that root: the kernel would follow absolute ones from our own. More than 40 of them, or a
+    name that is not there, end the walk: then the rest is appended as it is."""
+    if root in {"", "/"}:
+        return path
+    todo = [p for p in reversed(path.split("/")) if p and p != "."]
+    done: list[str] = []
+    links = 0
+    while todo:
+        part = todo.pop()
+        if part == "..":
+            done = done[:-1]
+            continue
+        target = _readlink("/".join((root, *done, part))) if links < _MAX_LINKS else ""
+        if target:
+            links += 1
+            done = [] if target.startswith("/") else done
+            todo += [p for p in reversed(target.split("/")) if p and p != "."]
+        else:
+            done.append(part)
+    return "/".join((root, *done))
+
+
+def _readlink(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except (OSError, ValueError):
+        return ""
+
+
+def debug_file(elf: ElfFile, path: str, root: str = "", dirs: Sequence[str] = DEBUG_DIRS) -> ElfFile | None:
+    """The opened debug file of an ELF file, with the same build-id or, where that cannot be compared, the CRC that
+    .gnu_debuglink asks for; ``None`` if there is none. ``path`` is as inside ``root``."""
+    try:
+        build_id, link = elf.build_id(), elf.debuglink()
+    except ElfError:
+        return None
+    for candidate in _candidates(path, build_id, link[0] if link else "", dirs):
+        found = _open(in_root(root, candidate))
+        if found is None:
+            continue
+        if _belongs(found, build_id, link[1] if link else None):
+            return found
+        found.close()
+    return None
+
+
+def _candidates(path: str, build_id: str, link: str, dirs: Sequence[str]) -> Iterator[str]:
+    if len(build_id) > 2:
+        for d in dirs:
+            yield f"{d}/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    if link:
+        folder = os.path.dirname(os.path.abspath(path))
+        if os.path.join(folder, link) != path:
+            yield f"{folder}/{link}"
+        yield f"{folder}/.debug/{link}"
+        for d in dirs:
+            yield f"{d}{folder}/{link}"
+
+
+def _open(path: str) -> ElfFile | None:
+    try:
+        return ElfFile.open(path)
+    except ElfError:
+        return None
+
+
+def _belongs(debug: ElfFile, build_id: str, crc: int | None) -> bool:
+    try:
+        theirs = debug.build_id()
+        if build_id and theirs:
+            return build_id == theirs
+        return crc is not None and crc32(debug) == crc
+    except ElfError:
+        return False
+
+
+def crc32(elf: ElfFile) -> int:
+    """Of the whole file, as .gnu_debuglink has it (the CRC of zlib). Raises ElfError if it cannot be read."""
+    source, crc = elf.source, 0
+    if source.size > _MAX_CRC:
+        raise ElfError(f"more than {_MAX_CRC} bytes are not checked", file=source.name)
+    for at in range(0, source.size, _CHUNK):
+        crc = zlib.crc32(source.read(at, min(_CHUNK, source.size - at)), crc)
+    return crc

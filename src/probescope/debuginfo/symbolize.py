@@ -1,0 +1,267 @@
+"""Addresses to names: of the kernel, and of processes that may be gone when their addresses are looked up.
+
+A process is known by an ``AddressSpace``: its mappings, taken while it was alive, and where its root folder is. Files
+are opened then too (``capture``), so that what has been deleted or lies in another mount namespace can still be read.
+
+    address -> mapping -> offset in the file -> virtual address (PT_LOAD) -> symbol
+                       -> no file: perf-PID.map, vDSO
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from probescope.debuginfo import perf_map
+from probescope.debuginfo.elf import ElfFile
+from probescope.debuginfo.elf_source import FileSource
+from probescope.debuginfo.elf_symbols import Symbol, SymbolSet
+from probescope.debuginfo.kallsyms import Kallsyms
+from probescope.debuginfo.locate import debug_file, in_root
+from probescope.errors import ElfError
+
+MAX_OBJECTS = 192
+"""ELF files that are kept open; the least recently used one is let go first."""
+MAX_PERF_MAPS = 64
+_MAX_NAMELESS = 1 << 16
+_VSYSCALL = {0: "gettimeofday", 0x400: "time", 0x800: "getcpu"}
+
+
+class Mapping(Protocol):
+    """What is needed of a line of /proc/PID/maps or of an mmap event. ``offset`` in bytes of the file."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def inode(self) -> int: ...
+
+
+class Place(NamedTuple):
+    """Where an address is. ``symbol`` is as in the file, maybe mangled, and empty if unknown; ``offset`` in bytes from
+    its start, or, without a symbol, from the start of the file. ``module`` is a path, a kernel module's name, or empty.
+    """
+
+    address: int
+    symbol: str
+    offset: int
+    module: str
+
+
+class KernelSymbols:
+    """Addresses of the kernel. ``read`` gives the text of /proc/kallsyms; it is called on the first use, and again when
+    addresses without a name appear that were not asked for before: modules and BPF programs come and go."""
+
+    def __init__(self, read: Callable[[], bytes]) -> None:
+        self._read = read
+        self._table: Kallsyms | None = None
+        self._known: dict[int, Place] = {}
+        self._nameless: set[int] = set()
+
+    @property
+    def table(self) -> Kallsyms:
+        if self._table is None:
+            self._table = Kallsyms(self._read())
+        return self._table
+
+    def symbolize(self, addresses: Sequence[int]) -> list[Place]:
+        fresh = self._table is None
+        out = [self._place(a) for a in addresses]
+        nameless = {p.address for p in out if not p.symbol}
+        if not fresh and nameless - self._nameless and not self.table.restricted:
+            self._table = None
+            self._known = {}
+            out = [self._place(a) for a in addresses]
+        if len(self._nameless) < _MAX_NAMELESS:
+            self._nameless |= nameless
+        return out
+
+    def _place(self, address: int) -> Place:
+        found = self._known.get(address)
+        if found is None:
+            hit = self.table.lookup(address)
+            found = Place(address, "", 0, "") if hit is None else Place(address, *hit)
+            if hit is not None:
+                self._known[address] = found
+        return found
+
+
+class AddressSpace:
+    """The mappings of one process. ``root`` is where its root folder is for us ("" for our own), ``pid`` its id there:
+    JIT compilers write ``/tmp/perf-PID.map`` with the id that they know."""
+
+    def __init__(self, mappings: Iterable[Mapping], root: str = "", pid: int = 0) -> None:
+        self.root, self.pid = root, pid
+        self._maps: list[Mapping] = []
+        self._starts: list[int] = []
+        for m in sorted(mappings, key=lambda m: m.start):
+            self._maps.append(m)
+            self._starts.append(m.start)
+
+    def __len__(self) -> int:
+        return len(self._maps)
+
+    def mappings(self) -> Sequence[Mapping]:
+        return self._maps
+
+    def find(self, address: int) -> Mapping | None:
+        k = bisect_right(self._starts, address) - 1
+        return self._maps[k] if k >= 0 and address < self._maps[k].end else None
+
+
+class _Object:
+    """The symbols of one file: of its debug file if it has no .symtab of its own."""
+
+    def __init__(self, elf: ElfFile, path: str, root: str) -> None:
+        self.elf = elf
+        self._path, self._root = path, root
+        self._symbols: SymbolSet | None = None
+
+    def symbols(self) -> SymbolSet:
+        if self._symbols is None:
+            tables = list(self.elf.symbols().tables)
+            if self.elf.symtab() is None:
+                debug = debug_file(self.elf, self._path, self._root)
+                if debug is not None:
+                    tables = self._of_debug(debug) + tables
+            self._symbols = SymbolSet(tables)
+        return self._symbols
+
+    @staticmethod
+    def _of_debug(debug: ElfFile) -> list:  # type: ignore[type-arg]
+        with debug:
+            try:
+                found = debug.symtab()
+            except ElfError:
+                return []
+        return [found] if found is not None else []
+
+    def at_offset(self, offset: int) -> tuple[Symbol, int] | None:
+        address = self.elf.to_vaddr(offset)
+        found = self.symbols().at(address) if address is not None else None
+        return (found, address - found.address) if found is not None and address is not None else None
+
+
+class UserSymbols:
+    """Addresses of processes. ``vdso`` gives the bytes of the vDSO, the same for all 64-bit processes of a boot."""
+
+    def __init__(self, vdso: Callable[[], bytes] = bytes) -> None:
+        self._vdso = vdso
+        self._objects: dict[tuple[object, ...], _Object | None] = {}
+        self._by_path: dict[tuple[str, str, int], tuple[object, ...]] = {}
+        self._perf_maps: dict[str, tuple[perf_map.PerfMap, int]] = {}
+
+    def capture(self, space: AddressSpace) -> None:
+        """Opens the files behind a process's mappings, so that they can be read when it is gone."""
+        for m in space.mappings():
+            if m.path.startswith("/"):
+                self._object(m, space.root)
+        self._perf_map(space)
+
+    def symbolize(self, space: AddressSpace, addresses: Sequence[int]) -> list[Place]:
+        known: dict[int, Place] = {}
+        for a in addresses:
+            if a not in known:
+                known[a] = self._place(space, a)
+        return [known[a] for a in addresses]
+
+    def _place(self, space: AddressSpace, address: int) -> Place:
+        m = space.find(address)
+        if m is None or not m.path.startswith("/") or m.path.startswith(("/memfd:", "//anon", "/dev/zero")):
+            return self._without_file(space, m, address)
+        offset = address - m.start + m.offset
+        found = self._object(m, space.root)
+        try:
+            hit = found.at_offset(offset) if found is not None else None
+        except ElfError:
+            hit = None
+        return Place(address, "", offset, m.path) if hit is None else Place(address, hit[0].name, hit[1], m.path)
+
+    def _without_file(self, space: AddressSpace, m: Mapping | None, address: int) -> Place:
+        if m is not None and m.path == "[vdso]":
+            return self._in_vdso(m, address)
+        if m is not None and m.path == "[vsyscall]":
+            name = _VSYSCALL.get(address - m.start & ~0x3FF, "")
+            return Place(address, name, (address - m.start) & 0x3FF, m.path)
+        jitted = self._perf_map(space)
+        hit = jitted.at(address) if jitted is not None else None
+        if hit is not None:
+            return Place(address, hit[0], hit[1], f"/tmp/perf-{space.pid}.map")
+        return Place(address, "", 0, m.path if m is not None else "")
+
+    def _in_vdso(self, m: Mapping, address: int) -> Place:
+        key = ("vdso",)
+        if key not in self._objects:
+            data = self._vdso()
+            try:
+                self._objects[key] = _Object(ElfFile(data), "[vdso]", "") if data else None
+            except ElfError:
+                self._objects[key] = None
+        found = self._objects[key]
+        hit = found.at_offset(address - m.start) if found is not None else None
+        return (
+            Place(address, "", address - m.start, m.path)
+            if hit is None
+            else Place(address, hit[0].name, hit[1], m.path)
+        )
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    def _object(self, m: Mapping, root: str) -> _Object | None:
+        where = (root, m.path, m.inode)
+        key = self._by_path.get(where)
+        if key is None:
+            key = self._by_path[where] = self._open(m, root)
+        found = self._objects.pop(key, None)
+        self._objects[key] = found  # now the most recently used one
+        return found
+
+    def _open(self, m: Mapping, root: str) -> tuple[object, ...]:
+        """Opens the file; the key is what it is, so that one file under two names is read once."""
+        try:
+            source = FileSource(in_root(root, m.path))
+        except ElfError:
+            return ("none",)
+        key = source.identity
+        if m.inode and source.identity[1] != m.inode and not root:
+            source.close()  # replaced since it was mapped: its symbols would be wrong ones
+            return ("none",)
+        if self._objects.get(key) is not None:
+            source.close()
+            return key
+        try:
+            self._objects[key] = _Object(ElfFile(source), m.path, root)
+        except ElfError:
+            return ("none",)
+        self._let_go()
+        return key
+
+    def _let_go(self) -> None:
+        while len(self._objects) > MAX_OBJECTS:
+            oldest = next(iter(self._objects))
+            gone = self._objects.pop(oldest)
+            if gone is not None:
+                gone.elf.close()
+            self._by_path = {w: k for w, k in self._by_path.items() if k != oldest}
+
+    def _perf_map(self, space: AddressSpace) -> perf_map.PerfMap | None:
+        if space.pid <= 0:
+            return None
+        path = in_root(space.root, f"/tmp/perf-{space.pid}.map")
+        known = self._perf_maps.get(path)
+        size = perf_map.size_of(path)
+        if known is not None and size in (-1, known[1]):  # unchanged, or gone with its process
+            return known[0]
+        loaded = perf_map.load(path) if size >= 0 else None
+        if loaded is None:
+            return known[0] if known else None
+        self._perf_maps[path] = loaded
+        while len(self._perf_maps) > MAX_PERF_MAPS:
+            self._perf_maps.pop(next(iter(self._perf_maps)))
+        return loaded[0]
