@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from probescope.ir.program import Program
 from probescope.ir.walk import clause_nodes
@@ -13,6 +13,7 @@ from probescope.model.types import Opaque
 if TYPE_CHECKING:
     from probescope.collect.kernel_side import KernelSide
     from probescope.collect.processes import Processes
+    from probescope.debuginfo.symbolize import KernelSymbols
 
 
 class Names:
@@ -21,7 +22,7 @@ class Names:
     def __init__(self, program: Program, kernel: KernelSide | None) -> None:
         self._program = program
         self._kernel = kernel
-        self._kallsyms: Any = None
+        self._kernel_symbols: KernelSymbols | None = None
         self._processes: Processes | None = None
 
     def start(self) -> None:
@@ -41,16 +42,12 @@ class Names:
     # --------------------------------------------------------------------------------------------------------
 
     def kernel(self, address: int) -> Frame:
-        if self._kallsyms is None:
-            from probescope.debuginfo.kallsyms import Kallsyms
+        if self._kernel_symbols is None:
+            from probescope.debuginfo.symbolize import KernelSymbols
             from probescope.kernel.machine import kallsyms
 
-            self._kallsyms = Kallsyms(kallsyms())
-        found = self._kallsyms.lookup(address)
-        if found is None:
-            return Frame(address)
-        name, offset, module = found
-        return Frame(address, name, offset, module)
+            self._kernel_symbols = KernelSymbols(kallsyms)
+        return Frame(*self._kernel_symbols.symbolize([address])[0])
 
     def user(self, pid: int, address: int) -> Frame:
         return self._followed().symbol(pid, address)

@@ -198,8 +198,8 @@ class Session:
 
     def _has_more(self) -> bool:
         """Whether anything can still happen: a program of begin and end alone is over after begin."""
-        return (
-            (self.kernel is not None and self.kernel.live()) or any(s.when in ("interval", "signal") for s in self._user)
+        return (self.kernel is not None and self.kernel.live()) or any(
+            s.when in ("interval", "signal") for s in self._user
         )
 
     def _wait(self, timeout_ms: int) -> None:
