@@ -63,6 +63,8 @@ def _coalesce_block(block: Block, uses: list[int], defs: list[int]) -> None:
         i = len(kept)
         if op.kind == "mov" and op.size == 64:
             source, variable = op.args[0], op.dst
+            if source == variable:
+                continue
             at = made.get(source, -1)
             single = at >= 0 and uses[source] == 1 and defs[source] == 1
             if single and touched.get(variable, -1) <= at and not overwrites(kept[at], variable):

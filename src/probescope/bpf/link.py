@@ -20,6 +20,7 @@ _ROUND = 32
 
 def link(pieces: Sequence[Piece], *, long_jumps: bool) -> Code:
     """``long_jumps``: the kernel has gotol. Raises LimitError: too many instructions, stack or frames."""
+    pieces = _reachable(pieces)
     stack = _stack(pieces)
     starts: dict[str, int] = {}
     insns: list[Insn] = []
@@ -44,6 +45,19 @@ def link(pieces: Sequence[Piece], *, long_jumps: bool) -> Code:
     functions = tuple((start, name) for name, start in starts.items())
     signatures = tuple((p.function.name, len(p.function.parameters)) for p in pieces)
     return Code(i.pack(insns), tuple(relocs), functions, tuple(lines), stack, signatures)
+
+
+def _reachable(pieces: Sequence[Piece]) -> list[Piece]:
+    """Without the functions that nobody calls: the verifier refuses them."""
+    by_name = {p.function.name: p for p in pieces}
+    wanted: set[str] = set()
+    work = [pieces[0].function.name]
+    while work:
+        name = work.pop()
+        if name not in wanted and name in by_name:
+            wanted.add(name)
+            work += [callee for _, callee in by_name[name].calls]
+    return [p for p in pieces if p.function.name in wanted]
 
 
 def _stack(pieces: Sequence[Piece]) -> int:

@@ -35,7 +35,8 @@ _IN_PLACE: Final = frozenset({"mov", "alu", "neg", "sext", "swap"})
 class Live:
     """Everything by register number. ``refs``: position << 2 | USE, DEF or ANY, from last to first. ``hint``: the real
     register that a later use wants, -1 for none; ``like``: the register whose place is worth having, or -1 - r for the
-    real register r, -99 for none. ``cheap``: what can be made again at any place."""
+    real register r, -99 for none. ``block_starts``: position of the first operation of each block, then of the end.
+    ``cheap``: what can be made again at any place."""
 
     __slots__ = (
         "block_starts",
@@ -79,6 +80,7 @@ def analyse(function: Function) -> Live:
     for block in function.blocks:
         live.block_starts.append(2 * position)
         position += len(block.ops)
+    live.block_starts.append(2 * position)
     depths = loop_depths(function)
     for i in range(len(function.blocks) - 1, -1, -1):
         _scan(function.blocks[i], live, flow, i, 8 ** min(depths[i], 5))
@@ -212,6 +214,8 @@ def _scan(block: Block, live: Live, flow: _Flow, index: int, weight: int) -> Non
         if kind in CALLS:
             call = position
             live.calls.append(position)
+        elif kind == "cmpxchg":
+            live.exchanges.append(position)
         if not op.args:
             continue
         for a, role in zip(op.args, _roles(op, live, after), strict=False):
@@ -320,7 +324,7 @@ def _extend(live: Live, flow: _Flow) -> None:
             starts[r] = min(starts[r], block_starts[i])
         seen |= bits
     seen = 0
-    for i in range(len(block_starts) - 2, -1, -1):
+    for i in range(len(flow.live_out) - 1, -1, -1):
         bits = flow.live_out[i]
         for r in flow.members(bits & ~seen):
             ends[r] = max(ends[r], block_starts[i + 1] - 1)

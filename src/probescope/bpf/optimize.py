@@ -23,6 +23,7 @@ def optimize(function: Function) -> None:
         simplify(function)
     uses = remove_dead(function)
     coalesce(function, uses)
+    simplify(function)
 
 
 class _Facts:
