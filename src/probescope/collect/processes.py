@@ -87,7 +87,7 @@ class Processes:
                 self._known[pid] = _Process(pid, [], _root(pid))
             case Exited(pid=pid):
                 self._let_go(pid)
-            case Missed(count=n):
+            case Missed(lost=n):
                 self.missed += n
             case _:
                 return

@@ -63,7 +63,7 @@ class MapEvent(NamedTuple):
 
 
 class Missed(NamedTuple):
-    count: int
+    lost: int
 
 
 Change = Forked | Executed | Exited | MapEvent | Missed
@@ -103,7 +103,8 @@ class SideBand:
 
 def decode(data: bytes) -> Iterator[Change]:
     """Records of a ring. Those of other types, and those too short for their type, are passed over."""
-    for kind, misc, at, size in walk(data):
+    for kind, misc, start, whole in walk(data):
+        at, size = start + 8, whole - 8  # the body, after the header
         if kind == _MMAP2 and size >= _MAP.size:
             yield from _mapping(data, at, size)
         elif kind == _FORK and size >= 16:
