@@ -36,6 +36,13 @@ _TOKEN = re.compile(r'\s*(b?"(?:[^"\\]|\\.)*"|[()\[\]]|[^\s()\[\]"]+)')
 _UNPRINTED = frozenset({"span", "source", "notes"})
 
 
+def _name(kind: type) -> str:
+    """Of a class: there is a field that a site offers, and one that an expression asks for."""
+    from probescope.model.site import Field as Offered
+
+    return "SiteField" if kind is Offered else kind.__name__
+
+
 @cache
 def _classes() -> dict[str, type]:
     """Every class that may appear, by name."""
@@ -43,11 +50,9 @@ def _classes() -> dict[str, type]:
     from probescope.model import format as format_
     from probescope.model import site
 
-    out: dict[str, type] = {}
-    for module in (expr, stmt, program, site, format_, t):
-        for name, value in vars(module).items():
-            if isinstance(value, type) and hasattr(value, "__fields__") and value.__module__ == module.__name__:
-                out[name] = value
+    modules = (expr, stmt, program, site, format_, t)
+    found = [c for m in modules for c in vars(m).values() if isinstance(c, type) and c.__module__ == m.__name__]
+    out = {_name(c): c for c in found if hasattr(c, "__fields__")}
     return out
 
 
@@ -108,7 +113,7 @@ def _flat(value: Any) -> str:
         return atom
     if isinstance(value, tuple):
         return "[" + " ".join(_flat(v) for v in value) + "]"
-    return "(" + " ".join([type(value).__name__, *(p + _flat(v) for p, v in _parts(value))]) + ")"
+    return "(" + " ".join([_name(type(value)), *(p + _flat(v) for p, v in _parts(value))]) + ")"
 
 
 def _pretty(value: Any, indent: int, prefix: str = "") -> str:
@@ -119,7 +124,7 @@ def _pretty(value: Any, indent: int, prefix: str = "") -> str:
     if isinstance(value, tuple):
         inner = [pad + _pretty(v, indent + 2) for v in value]
         return prefix + "[\n" + "\n".join(inner) + "]"
-    head, rest = type(value).__name__, _parts(value)
+    head, rest = _name(type(value)), _parts(value)
     while rest and (text := _atom(rest[0][1])) is not None:
         head += f" {rest.pop(0)[0]}{text}"
     inner = [pad + _pretty(v, indent + 2, p) for p, v in rest]
@@ -140,30 +145,30 @@ def from_text(text: str) -> Program:
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self._tokens: Iterator[tuple[str, int]] = _tokens(text)
+        self._words: Iterator[tuple[str, int]] = _words(text)
         self._at = 0
 
     def whole(self) -> Any:
         value = self._value(self._next(), 0)
-        for token, at in self._tokens:
-            raise FormatError(f"unexpected {token}", section="ir", offset=at)
+        for word, at in self._words:
+            raise FormatError(f"unexpected {word}", section="ir", offset=at)
         return value
 
     def _next(self) -> str:
-        token, self._at = next(self._tokens, ("", self._at))
-        if not token:
+        word, self._at = next(self._words, ("", self._at))
+        if not word:
             raise FormatError("the text ends too early", section="ir", offset=self._at)
-        return token
+        return word
 
-    def _value(self, token: str, depth: int) -> Any:
+    def _value(self, word: str, depth: int) -> Any:
         if depth > MAX_DEPTH:
             raise FormatError("nested too deeply", section="ir", offset=self._at)
-        if token == "[":
+        if word == "[":
             items = []
             while (following := self._next()) != "]":
                 items.append(self._value(following, depth + 1))
             return tuple(items)
-        return self._node(depth) if token == "(" else self._read_atom(token)
+        return self._node(depth) if word == "(" else self._read_atom(word)
 
     def _node(self, depth: int) -> Any:
         at, name = self._at, self._next()
@@ -172,36 +177,36 @@ class _Reader:
             raise FormatError(f"there is no node {name}", section="ir", offset=at)
         args: list[Any] = []
         named: dict[str, Any] = {}
-        while (token := self._next()) != ")":
-            key, equals, rest = token.partition("=")
-            if equals and not token.startswith(('"', 'b"')):
+        while (word := self._next()) != ")":
+            key, equals, rest = word.partition("=")
+            if equals and not word.startswith(('"', 'b"')):
                 named[key] = self._value(rest or self._next(), depth + 1)
             else:
-                args.append(self._value(token, depth + 1))
+                args.append(self._value(word, depth + 1))
         try:
             return kind(*args, **named)
         except TypeError as e:
             raise FormatError(str(e), section="ir", offset=at) from None
 
-    def _read_atom(self, token: str) -> Any:
-        if token in _LONG:
-            return _LONG[token]
-        if token in ("_", "#t", "#f"):
-            return {"_": None, "#t": True, "#f": False}[token]
-        sized = _SIZED.match(token)
+    def _read_atom(self, word: str) -> Any:
+        if word in _LONG:
+            return _LONG[word]
+        if word in ("_", "#t", "#f"):
+            return {"_": None, "#t": True, "#f": False}[word]
+        sized = _SIZED.match(word)
         if sized:
             return (t.String if sized[1] == "str" else t.Buffer)(int(sized[2][:9]))
         try:
-            if token.startswith('b"'):
-                return json.loads(token[1:]).encode("latin-1")
-            if token.startswith('"'):
-                return json.loads(token)
-            return int(token) if token.lstrip("-").isdigit() else token
+            if word.startswith('b"'):
+                return json.loads(word[1:]).encode("latin-1")
+            if word.startswith('"'):
+                return json.loads(word)
+            return int(word) if word.lstrip("-").isdigit() else word
         except ValueError:
-            raise FormatError(f"cannot read {token[:40]}", section="ir", offset=self._at) from None
+            raise FormatError(f"cannot read {word[:40]}", section="ir", offset=self._at) from None
 
 
-def _tokens(text: str) -> Iterator[tuple[str, int]]:
+def _words(text: str) -> Iterator[tuple[str, int]]:
     at, end = 0, len(text.rstrip())
     while at < end:
         m = _TOKEN.match(text, at)
