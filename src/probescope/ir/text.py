@@ -2,7 +2,7 @@ r"""Programs as text, and back: for golden tests, ``-d ir``, and for reading.
 
 One notation for every frozen value, printed on one line where it fits and indented where it does not:
 
-    (Binary bool eq (Context u32 pid) (Const u32 1))        a node: class, fields in order; fields at their default are left out
+    (Binary bool eq (Context u32 pid) (Const u32 1))        a node: class, fields in order; defaults are left out
     u32 i64 bool void str16 buf64                           the common types have short names
     [a b]   "text"   b"bytes"   12   #t   #f   _            tuple, str, bytes, int, bool, None
 
@@ -33,7 +33,6 @@ _SHORT: dict[t.Type, str] = {
 _LONG = {v: k for k, v in _SHORT.items()}
 _SIZED = re.compile(r"(str|buf)(\d+)$")
 _TOKEN = re.compile(r'\s*(b?"(?:[^"\\]|\\.)*"|[()\[\]]|[^\s()\[\]"]+)')
-_UNPRINTED = frozenset({"span", "source", "notes"})
 
 
 def _name(kind: type) -> str:
@@ -52,8 +51,7 @@ def _classes() -> dict[str, type]:
 
     modules = (expr, stmt, program, site, format_, t)
     found = [c for m in modules for c in vars(m).values() if isinstance(c, type) and c.__module__ == m.__name__]
-    out = {_name(c): c for c in found if hasattr(c, "__fields__")}
-    return out
+    return {_name(c): c for c in found if hasattr(c, "__fields__")}
 
 
 # --- printing
@@ -97,7 +95,7 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
     out: list[tuple[str, Any]] = []
     skipped = False
     for f in fields(value):
-        if f.name in _UNPRINTED:
+        if not f.compare:  # spans, the source text: not part of what a program is
             continue
         v = getattr(value, f.name)
         if not isinstance(f.default, type) and v == f.default and type(v) is type(f.default):
@@ -229,6 +227,6 @@ def to_json(value: Any) -> Any:
     if isinstance(value, tuple):
         return [to_json(v) for v in value]
     if hasattr(value, "__fields__"):
-        inner = {f.name: to_json(getattr(value, f.name)) for f in fields(value) if f.name not in _UNPRINTED}
+        inner = {f.name: to_json(getattr(value, f.name)) for f in fields(value) if f.compare}
         return {"node": type(value).__name__, **inner}
     return value
