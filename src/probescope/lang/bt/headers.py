@@ -23,20 +23,22 @@ if TYPE_CHECKING:
 MAX_HEADERS = 2_000
 MAX_DEPTH = 40
 
-SYSTEM = frozenset(
+KERNEL = frozenset(
     (
-        "acpi arpa asm asm-generic bits block crypto drm dt-bindings generated gnu keys kvm linux media memory misc mtd net "
-        "netinet pcmcia ras rdma rv scsi soc sound sys target trace uapi ufs vdso video xen"
+        "acpi asm asm-generic block crypto drm dt-bindings generated keys kvm linux media memory misc mtd net pcmcia ras rdma "
+        "rv scsi soc sound target trace uapi ufs vdso video xen"
     ).split()
 )
-"""Directories of headers that need not be there."""
+"""Directories of kernel headers: they need not be there, and are only read where ``-I`` names them."""
 
-STANDARD = frozenset(
+LIBRARY = frozenset(
     (
         "assert.h ctype.h elf.h errno.h fcntl.h float.h inttypes.h limits.h math.h poll.h pthread.h sched.h signal.h stdarg.h "
-        "stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h time.h unistd.h vmlinux.h"
+        "stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h syscall.h time.h unistd.h vmlinux.h"
     ).split()
 )
+LIBRARY_DIRS = frozenset("arpa bits gnu netinet sys".split())
+"""Headers of the C library, which need not be there either."""
 
 
 def read_headers(
@@ -67,13 +69,12 @@ class _Reader:
         self.findings = findings
         self.enumerators = enumerators
         self.seen: set[str] = set()
-        self.anonymous = 1_000_000  # names of unnamed structs differ from those of the script itself
         self.out: list[CItem] = []
 
     def include(self, name: str, directory: str, span: Span, source: Source, depth: int) -> None:
         found = self._find(name, directory)
         if found is None:
-            if name.partition("/")[0] not in SYSTEM and name not in STANDARD:
+            if not depth and not _may_be_missing(name):
                 dirs = ", ".join(self.options.include_dirs) or "none; name them with -I"
                 hint = f"directories for headers: {dirs}"
                 self.findings.append(Diagnostic("error", f"'{name}' file not found", span, (hint,), source))
@@ -83,7 +84,9 @@ class _Reader:
             return
         self.seen.add(path)
         if depth >= MAX_DEPTH or len(self.seen) > MAX_HEADERS:
-            self.findings.append(Diagnostic("error", f"too many headers inside each other at '{name}'", span, (), source))
+            self.findings.append(
+                Diagnostic("error", f"too many headers inside each other at '{name}'", span, (), source)
+            )
             return
         self._read(Source(path, text), span, depth)
 
@@ -91,7 +94,8 @@ class _Reader:
         places = [name] if name.startswith("/") else []
         if directory or not name.startswith("/"):
             own = [directory] if directory else []
-            places += [f"{d}/{name}" for d in (*own, *self.options.include_dirs)]
+            system = () if name.partition("/")[0] in KERNEL else self.options.system_dirs
+            places += [f"{d}/{name}" for d in (*own, *self.options.include_dirs, *system)]
         for path in places:
             text = self.options.files.read(path)
             if text is not None:
@@ -105,12 +109,15 @@ class _Reader:
                 self.include(directive.rest[1:-1], source.name.rpartition("/")[0], span, self.defines.source, depth + 1)
         parser = CParser(Lexer(source, made.text, self.defines.by_name, self.defines.expand))
         parser.enumerators = self.enumerators
-        parser.anonymous = self.anonymous
         parser.seek(0)
         try:
             declarations = parser.c_header()
         except Unparsable as e:
             self.findings.append(e.finding)
             return
-        self.anonymous = parser.anonymous
         self.out.append(CItem(span, tuple(declarations)))
+
+
+def _may_be_missing(name: str) -> bool:
+    top = name.partition("/")[0]
+    return top in KERNEL or top in LIBRARY_DIRS or name in LIBRARY

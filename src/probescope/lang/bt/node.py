@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from probescope.diagnostics import Span
 
@@ -136,3 +136,27 @@ def depth(node: Node, most: int = sys.maxsize) -> int:
         height += 1
         level = [child for parent in level for child in children(parent)]
     return height
+
+
+def rebuild(node: N, change: Callable[[Any], Any]) -> N:
+    """``node`` with ``change`` applied to each direct child; the same node if no child changed."""
+    changed = False
+    values: list[Any] = []
+    for name in node._fields:
+        value = old = getattr(node, name)
+        if isinstance(value, Node):
+            value = change(value)
+        elif type(value) is tuple and value and isinstance(value[0], Node):
+            value = tuple([change(item) for item in value])
+            if all(a is b for a, b in zip(value, old, strict=True)):
+                value = old
+        changed = changed or value is not old
+        values.append(value)
+    make: Any = type(node)
+    return make(*values) if changed else node  # type: ignore[no-any-return]
+
+
+def relocate(node: N, span: Span) -> N:
+    """The whole tree with every place set to ``span``: of what came from another text."""
+    inner = rebuild(node, lambda child: relocate(child, span))
+    return replace(inner, span=span)

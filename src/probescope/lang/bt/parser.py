@@ -14,11 +14,9 @@ from probescope.diagnostics import Diagnostic, Source, Span
 from probescope.errors import ScriptError
 from probescope.frozen import dataclass, field
 from probescope.lang.bt.ast import CItem, Directive, Expr, Item, Program
-from probescope.lang.bt.cdecl import CDeclaration
 from probescope.lang.bt.files import Files, NoFiles
 from probescope.lang.bt.lexer import Lexer
 from probescope.lang.bt.parser_base import Unparsable
-from probescope.lang.bt.parser_c import CParser
 from probescope.lang.bt.parser_program import ProgramParser
 
 MAX_TEXT = 4 << 20
@@ -28,18 +26,25 @@ MAX_TEXT = 4 << 20
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
     """``params``: the values of ``$1``...; ``pid``: one process was named; ``defines``: macros that exist from the start;
-    ``include_dirs``: where headers are looked for; ``includes``: headers read before the script (``--include``)."""
+    ``include_dirs``: where headers are looked for (``-I``), ``system_dirs``: where those of the C library are;
+    ``includes``: headers read before the script (``--include``)."""
 
     params: Sequence[str] = ()
     pid: bool = False
     defines: Mapping[str, str] = field(default_factory=lambda: {"BPFTRACE_HAVE_BTF": "1"})
     files: Files = field(default_factory=NoFiles)
     include_dirs: Sequence[str] = ()
+    system_dirs: Sequence[str] = ()
     includes: Sequence[str] = ()
 
 
-class ScriptParser(ProgramParser, CParser):
-    """All layers together."""
+class ScriptParser(ProgramParser):
+    """All layers together; that of C declarations is loaded when a script has any."""
+
+    def __init__(self, lexer: Lexer, params: Sequence[str] = (), *, pid: bool = False) -> None:
+        super().__init__(lexer, params, pid=pid)
+        self.enumerators: dict[str, int] = {}
+        self.anonymous = 0
 
     def lone_expression(self) -> Expr:
         """The expression that the whole text is."""
@@ -50,10 +55,19 @@ class ScriptParser(ProgramParser, CParser):
         return expr
 
     def _c_item(self) -> Item:
+        from probescope.lang.bt.parser_c import CParser
+
         first = self.token
-        declarations = tuple(self.c_declarations())
-        self.end_of_definition()
-        return CItem(self.since(first), declarations, self.lexer.text[first.start : self.last.stop])
+        inner = CParser(self.lexer)
+        inner.findings, inner.enumerators, inner.anonymous = self.findings, self.enumerators, self.anonymous
+        inner.seek(self.index)
+        try:
+            declarations = tuple(inner.c_declarations())
+            inner.end_of_definition()
+        finally:
+            self.anonymous = inner.anonymous
+            self.seek(inner.index)
+        return CItem(inner.since(first), declarations, self.lexer.text[first.start : inner.last.stop])
 
 
 def parse(source: Source, options: ParseOptions | None = None) -> Program:
@@ -94,40 +108,30 @@ def _cleaned(source: Source) -> Source:
 
 def _parse(source: Source, options: ParseOptions) -> Program:
     findings: list[Diagnostic] = []
-    text, macros, expand, header = source.text, None, None, ""
-    directives: list[Directive] = []
-    headers: list[CItem] = []
-    enumerators: dict[str, int] = {}
-    if "#" in source.text or options.includes:
-        from probescope.lang.bt.preprocess import predefined, preprocess
+    if "#" not in source.text and not options.includes:
+        parser = ScriptParser(Lexer(source), options.params, pid=options.pid)
+        items = parser.items()
+        _raise_if_wrong(parser.findings)
+        return Program(Span(1, 1, *_end(source.text)), tuple(items))
 
-        made = preprocess(source, predefined(source, options.defines))
-        text, macros, expand, header = made.text, made.defines.by_name, made.defines.expand, made.header
-        findings, directives = made.findings, made.directives
-        if directives or options.includes:
-            headers = _headers(directives, made.defines, options, findings, enumerators)
-    parser = ScriptParser(Lexer(source, text, macros, expand), options.params, pid=options.pid)
+    from probescope.lang.bt.headers import read_headers
+    from probescope.lang.bt.preprocess import predefined, preprocess
+
+    made = preprocess(source, predefined(source, options.defines))
+    enumerators: dict[str, int] = {}
+    headers = read_headers(made.directives, made.defines, options, findings, enumerators)
+    lexer = Lexer(source, made.text, made.defines.by_name, made.defines.expand)
+    parser = ScriptParser(lexer, options.params, pid=options.pid)
     parser.enumerators.update(enumerators)
     items = parser.items()
-    findings += parser.findings
-    if macros is not None:
-        findings += made.defines.findings
-    _check_directives(directives, items, source, findings)
-    if any(f.severity == "error" for f in findings):
+    _check_directives(made.directives, items, source, findings)
+    _raise_if_wrong([*findings, *made.findings, *parser.findings, *made.defines.findings])
+    return Program(Span(1, 1, *_end(source.text)), _in_order(made.directives, headers, items), made.header)
+
+
+def _raise_if_wrong(findings: list[Diagnostic]) -> None:
+    if findings:
         raise ScriptError(sorted(findings, key=lambda f: (f.span.line, f.span.column)))
-    return Program(Span(1, 1, *_end(source.text)), _in_order(directives, headers, items), header)
-
-
-def _headers(
-    directives: list[Directive],
-    defines: object,
-    options: ParseOptions,
-    findings: list[Diagnostic],
-    enumerators: dict[str, int],
-) -> list[CItem]:
-    from probescope.lang.bt.headers import read_headers
-
-    return read_headers(directives, defines, options, findings, enumerators)  # type: ignore[arg-type]
 
 
 def _check_directives(
@@ -153,7 +157,3 @@ def _in_order(directives: list[Directive], headers: list[CItem], items: list[Ite
 def _end(text: str) -> tuple[int, int]:
     line = text.count("\n") + 1
     return line, len(text) - (text.rfind("\n") + 1) + 1
-
-
-def declarations(items: Sequence[CItem]) -> tuple[CDeclaration, ...]:
-    return tuple(d for item in items for d in item.declarations)

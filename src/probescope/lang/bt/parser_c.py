@@ -130,7 +130,7 @@ class CParser(DeclaratorParser):
 
     def _anonymous(self) -> str:
         self.anonymous += 1
-        return f"(anonymous {self.anonymous})"
+        return f"(anonymous {self.anonymous} in {self.source.name})"
 
     def _members(self) -> list[CMember]:
         if self.accept(";"):

@@ -1,7 +1,7 @@
 """The outermost layer: directives, C definitions, config, imports, then probes, macros, functions and maps.
 
-    program   shebang? directives-and-definitions* (config | import)* (probe | macro | fn | let @map)*
-    probe     point ("," point)* ","? ("/" expression "/")? block
+program   shebang? directives-and-definitions* (config | import)* (probe | macro | fn | let @map)*
+probe     point ("," point)* ","? ("/" expression "/")? block
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from probescope.lang.bt.ast import (
 from probescope.lang.bt.parser_base import MAX_FINDINGS, Unparsable
 from probescope.lang.bt.parser_stmt import StatementParser
 from probescope.lang.bt.pointtext import PointError, extent
-from probescope.lang.bt.words import is_builtin
+from probescope.lang.bt.words import is_reserved
 
 if TYPE_CHECKING:
     from probescope.lang.bt.lexer import Lexer, Token
@@ -210,7 +210,7 @@ class ProgramParser(StatementParser):
             self.fail("a parameter: $variable, @map or a name")
         self.advance()
         if token.kind == "id":
-            if is_builtin(token.text):
+            if is_reserved(token.text):
                 self.report(f"syntax error, the builtin '{token.text}' cannot be a parameter's name", token.span)
             return MacroParam(token.span, "", token.text)
         return MacroParam(token.span, token.text[0], token.text[1:])

@@ -32,6 +32,14 @@ FUNCTIONS = frozenset(
 STATEMENT_WORDS = ("let", "if", "for", "while", "unroll", "break", "continue", "return", "import")
 
 
+RESERVED = frozenset("args ctx kstack nsecs pid tid ustack".split())
+"""Builtins whose names a macro's parameter cannot have, besides ``argN`` and ``__builtin_*``."""
+
+
+def is_reserved(name: str) -> bool:
+    return is_builtin(name) and (name in RESERVED or name not in BUILTIN_VALUES)
+
+
 def is_builtin(name: str) -> bool:
     """Whether a bare word is a value of the language rather than a type or a macro: decides ``(pid) * 2``."""
     if name in BUILTIN_VALUES or name.startswith("__builtin_"):
