@@ -71,6 +71,7 @@ class FakeHost(Host):
         self.calls: list[Call] = []
         self.closed: list[int] = []
         self.handlers: dict[str, Handler] = {}
+        self.mapped: dict[tuple[int, int], bytearray] = {}
         self.cache["page_size"] = 4096
         self._machine, self._release, self._pid = machine, release, pid
 
@@ -104,9 +105,9 @@ class FakeHost(Host):
         return self._call("ioctl", fd.__index__(), request, arg if isinstance(arg, int) else self.address(arg))
 
     def mmap(self, fd: FdLike, length: int, *, write: bool = False, offset: int = 0) -> _host.Mapping:
-        """Fresh zeros, unless ``files`` holds ``mmap:FD:OFFSET``, then a bytearray of those bytes."""
-        data = bytearray(self.files.get(f"mmap:{fd.__index__()}:{offset}", b"").ljust(length, b"\0"))
-        return _host.Mapping(memoryview(data), lambda: None)
+        """The bytes of ``mapped[(fd, offset)]``: put a bytearray there before, or find the zeros that were handed out."""
+        data = self.mapped.setdefault((fd.__index__(), offset), bytearray(length))
+        return _host.Mapping(memoryview(data) if write else memoryview(data).toreadonly(), lambda: None)
 
     def poll(self, fds: list[int], timeout_ms: int) -> list[int]:
         return fds

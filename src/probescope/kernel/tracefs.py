@@ -40,8 +40,8 @@ def find_root() -> str:
     from probescope.kernel.advice import hints_for
 
     if denied:
-        raise PermissionDenied("open tracefs", errno.EACCES, hints=hints_for("tracefs", errno.EACCES))
-    raise Unsupported("open tracefs", errno.ENOENT, hints=hints_for("tracefs", errno.ENOENT))
+        raise PermissionDenied("open tracefs", errno.EACCES, hints=hints_for("open tracefs", errno.EACCES))
+    raise Unsupported("open tracefs", errno.ENOENT, hints=hints_for("open tracefs", errno.ENOENT))
 
 
 def _mounted() -> Iterator[str]:
