@@ -14,6 +14,8 @@ from pathlib import Path
 from vmtest.errors import VmtestError
 from vmtest.kernels import Kernel, cache
 
+#: The image, the modules, and the list of what is built in, of a kernel that comes in parts.
+PARTS = ("linux-binary-", "linux-modules-", "linux-base-")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
@@ -69,7 +71,7 @@ def locate(root: Path) -> Unpacked | None:
 
 
 def fetch(kernel: Kernel, into: Path) -> list[Path]:
-    """Download the packages that hold image and modules. From sid on the image package only depends on these two."""
+    """Download the packages that hold image and modules. In 7.x the image package only depends on them."""
     options = private_apt(kernel.suite)
     update = run(["apt-get", *options, "-q", "update"], check=False)
     wanted = [p for p in dependencies(options, kernel.package) if p.startswith("linux-image-")]
@@ -77,7 +79,7 @@ def fetch(kernel: Kernel, into: Path) -> list[Path]:
         raise VmtestError(
             f"{kernel.suite} offers no {kernel.package}; apt-get update said:\n{update.stderr.strip() or update.stdout}"
         )
-    wanted += [p for p in dependencies(options, wanted[0]) if p.startswith(("linux-binary-", "linux-modules-"))]
+    wanted += [p for p in dependencies(options, wanted[0]) if p.startswith(PARTS)]
     run(["apt-get", *options, "-q", "download", *wanted], cwd=into)
     return sorted(into.glob("*.deb"))
 
