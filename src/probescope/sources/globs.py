@@ -20,9 +20,9 @@ def is_glob(text: str) -> bool:
     return any(c in "*?[" for c in text)
 
 
-def to_regex(pattern: str) -> str:
-    """The regular expression, without anchors, for a name that holds no line end. Raises ``ProbeError`` on a pattern
-    that is too long: each star may backtrack, so their number is bounded."""
+def to_regex(pattern: str, other: str = r"\n") -> str:
+    """The regular expression, without anchors, for a name that holds none of the characters in the class ``other``.
+    Raises ``ProbeError`` on a pattern that is too long: each star may backtrack, so their number is bounded."""
     if len(pattern) > MAX_PATTERN or pattern.count("*") > _MAX_STARS:
         raise ProbeError(f"the pattern is too long: at most {MAX_PATTERN} characters and {_MAX_STARS} stars")
     out: list[str] = []
@@ -31,19 +31,19 @@ def to_regex(pattern: str) -> str:
         c = pattern[i]
         i += 1
         if c == "*":
-            if not out or out[-1] != "[^\n]*":
-                out.append("[^\n]*")
+            if not out or out[-1] != f"[^{other}]*":
+                out.append(f"[^{other}]*")
         elif c == "?":
-            out.append("[^\n]")
+            out.append(f"[^{other}]")
         elif c == "[":
-            part, i = _char_class(pattern, i)
+            part, i = _char_class(pattern, i, other)
             out.append(part)
         else:
             out.append(re.escape(c))
     return "".join(out)
 
 
-def _char_class(pattern: str, start: int) -> tuple[str, int]:
+def _char_class(pattern: str, start: int, other: str) -> tuple[str, int]:
     """The class that begins after ``[`` at ``start``; a bracket without its partner stands for itself."""
     end = pattern.find("]", start + 2 if pattern[start : start + 1] in ("!", "^") else start + 1)
     if end < 0:
@@ -57,7 +57,7 @@ def _char_class(pattern: str, start: int) -> tuple[str, int]:
         re.compile(f"[{body}]")
     except re.error:  # a range that runs backwards, such as [z-a], matches nothing
         return r"(?!)", end + 1
-    return f"(?!\n)[{'^' if negated else ''}{body}]", end + 1
+    return f"(?![{other}])[{'^' if negated else ''}{body}]", end + 1
 
 
 @lru_cache(maxsize=64)

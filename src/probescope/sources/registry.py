@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Protocol, cast
 
 from probescope.diagnostics import nearest
-from probescope.errors import LimitError, ProbeError
+from probescope.errors import FormatError, KernelError, LimitError, ProbeError
 from probescope.model.probe import SHORT_NAMES, SOURCES, ProbeSpec
 from probescope.model.site import Site
 from probescope.sources.context import ResolveContext
@@ -23,11 +23,18 @@ _MODULES: dict[str, str] = {
     **dict.fromkeys(("watchpoint", "asyncwatchpoint"), "watchpoint"),
     "tracepoint": "tracepoint",
     "rawtracepoint": "rawtracepoint",
+    **dict.fromkeys(("kprobe", "kretprobe"), "kprobe"),
+    **dict.fromkeys(("fentry", "fexit"), "fentry"),
+    "iter": "iter",
+    **dict.fromkeys(("uprobe", "uretprobe"), "uprobe"),
+    "usdt": "usdt",
 }
 
-LISTED: tuple[str, ...] = ("hardware", "rawtracepoint", "software", "tracepoint")
+LISTED: tuple[str, ...] = ("fentry", "hardware", "iter", "kprobe", "rawtracepoint", "software", "tracepoint")
 """Sources whose names ``list`` shows without being asked for: those of the kernel. Return probes have the names of
 their entries."""
+LISTED_WITH_PID = ("uprobe", "usdt")
+"""Shown as well where one process is named."""
 
 
 class Source(Protocol):
@@ -92,12 +99,19 @@ def list_probes(pattern: str, ctx: ResolveContext) -> Iterator[str]:
     *sys_enter*    in the names of every source    vfs_read        names that contain the text
     """
     head, colon, rest = pattern.partition(":")
-    wanted = [s for s in LISTED if matches(head, s)] if is_glob(head) else [SHORT_NAMES.get(head, head)]
+    listed = LISTED + (LISTED_WITH_PID if ctx.pid > 0 else ())
+    wanted = [s for s in listed if matches(head, s)] if is_glob(head) else [SHORT_NAMES.get(head, head)]
     if not colon:
         if head in SOURCES or head in SHORT_NAMES:
             rest = "*"
         else:
             wanted, rest = list(LISTED), head if is_glob(head) else f"*{head}*"
     for name in wanted:
-        for found in source(name).list_names(name, rest or "*", ctx):
+        try:
+            names = source(name).list_names(name, rest or "*", ctx)
+        except (KernelError, ProbeError, FormatError):
+            if len(wanted) == 1:
+                raise
+            continue  # one source that cannot be asked must not hide the others
+        for found in names:
             yield f"{name}:{found}"

@@ -41,7 +41,7 @@ def test_the_same_arguments() -> None:
     assert ours == theirs
 
 
-@pytest.mark.parametrize("pattern", ["tracepoint:*open*", "tracepoint:sched:*", "tracepoint:syscalls:sys_enter_*ead"])
+@pytest.mark.parametrize("pattern", ["tracepoint:*open*", "tracepoint:sched:*", "tracepoint:syscalls:*_readlink*"])
 def test_the_same_matches(pattern: str) -> None:
     """Protects globs."""
     assert set(registry.list_probes(pattern, ResolveContext())) == set(bpftrace("-l", pattern))

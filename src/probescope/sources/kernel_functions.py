@@ -1,0 +1,113 @@
+"""Functions of the kernel by name: which exist, which can be traced, in which module, and which no kprobe may touch.
+
+    available_filter_functions     name              what ftrace, and so fentry and kprobe_multi, can take; one line
+    each,
+                                   name [module]     60,000 lines and more: searched as one text, never cut into objects
+
+Both texts are remembered with the host: reading them costs the kernel tenths of a second.
+"""
+
+from __future__ import annotations
+
+import re
+
+from probescope.errors import KernelError
+from probescope.kernel import machine, tracefs
+from probescope.kernel.host import host
+from probescope.sources.globs import to_regex
+
+MOST_LISTED = 1 << 20
+
+
+class TraceableFunctions:
+    """The text of available_filter_functions, and questions to it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = "\n" + text.rstrip("\n") + "\n"
+
+    def match(self, pattern: str, module: str = "") -> list[tuple[str, str]]:
+        """(function, module) in order; ``module`` is a glob, an empty one means any, ``vmlinux`` the kernel itself."""
+        name = to_regex(pattern, r"\s")
+        if module in ("", "*"):
+            where = r"(?: \[([^\]\s]+)\])?"
+        elif module == "vmlinux":
+            where = "()"
+        else:
+            where = r" \[(" + to_regex(module, r"\s\]") + r")\]"
+        found = re.findall(rf"^({name}){where}$", self.text, re.MULTILINE)
+        return [(n, m) for n, m in found if not n.startswith("__ftrace_invalid_address")]
+
+    def has(self, name: str, module: str = "") -> bool:
+        if module and module != "vmlinux":
+            return f"\n{name} [{module}]\n" in self.text
+        return f"\n{name}\n" in self.text or (not module and f"\n{name} [" in self.text)
+
+
+def traceable() -> TraceableFunctions:
+    """Raises ``KernelError`` where the list is absent (no function tracer) or may not be read."""
+    cache = host().cache
+    found = cache.get("traceable_functions")
+    if found is None:
+        text = tracefs.filter_functions_bytes().decode("ascii", "replace")
+        found = cache["traceable_functions"] = TraceableFunctions(text)
+    assert isinstance(found, TraceableFunctions)
+    return found
+
+
+def loaded() -> TraceableFunctions | None:
+    """The same if it is at hand, without reading anything."""
+    found = host().cache.get("traceable_functions")
+    return found if isinstance(found, TraceableFunctions) else None
+
+
+def symbols() -> list[tuple[str, str]]:
+    """(function, module) of /proc/kallsyms, in its order: what kprobes can name where there is no function tracer."""
+    text = _kallsyms_text()
+    found = re.findall(r"^[0-9a-f]+ [tTwW] (\S+)(?:\t\[([^\]]+)\])?$", text, re.MULTILINE)
+    return [(n, m) for n, m in found if m not in ("bpf", "__builtin__ftrace", "__builtin__kprobes")][:MOST_LISTED]
+
+
+def find_symbol(name: str, module: str = "") -> tuple[str, str] | None:
+    """(name, module) of a code symbol; ``None`` if the kernel has none such. Raises ``KernelError``."""
+    where = rf"\t\[{re.escape(module)}\]" if module and module != "vmlinux" else r"(?:\t\[([^\]]+)\])?"
+    found = re.search(rf"^[0-9a-f]+ [tTwW] {re.escape(name)}{where}$", _kallsyms_text(), re.MULTILINE)
+    if found is None:
+        return None
+    return name, module if module and module != "vmlinux" else found[1] or ""
+
+
+def _kallsyms_text() -> str:
+    cache = host().cache
+    if "kallsyms_text" not in cache:
+        try:
+            cache["kallsyms_text"] = machine.kallsyms().decode("utf-8", "replace")
+        except OSError as e:
+            raise KernelError("open(/proc/kallsyms)", e.errno or 0) from None
+    text = cache["kallsyms_text"]
+    assert isinstance(text, str)
+    return text
+
+
+def name_at(address: int) -> str:
+    """``function+0x10`` at a kernel address; an empty text where nothing is known."""
+    from probescope.debuginfo.kallsyms import Kallsyms
+
+    found = Kallsyms(_kallsyms_text().encode()).lookup(address)
+    return "" if found is None else found[0] + (f"+{found[1]:#x}" if found[1] else "")
+
+
+def forbidden(name: str) -> bool:
+    """Whether the kernel lists the function as one that no kprobe may sit on."""
+    cache = host().cache
+    if "kprobe_blacklist" not in cache:
+        cache["kprobe_blacklist"] = tracefs.kprobe_blacklist()
+    return name in cache["kprobe_blacklist"]
+
+
+def traceable_names(names: set[str]) -> set[str]:
+    """Those of ``names`` that ftrace can take; empty where it cannot be asked."""
+    try:
+        found = traceable()
+    except KernelError:
+        return set()
+    return {n for n in names if found.has(n)}

@@ -1,0 +1,184 @@
+"""What the binary of a probe means: paths, bare names, globs, ``*``, and nothing at all, seen from the traced process.
+
+    /bin/bash     as it is          libc, libssl.so.3   the library of the process, else by ld.so.cache
+    bash          through PATH      /usr/lib/*.so       every file that matches        *   whatever is mapped
+    (nothing)     the program of -p PID or of -c
+
+A process in another mount namespace sees other files under the same names: its paths are reached through
+/proc/PID/root, with links followed inside that root. A file that was deleted since is reached through the process's own
+/proc entries.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from probescope.debuginfo import libraries
+from probescope.debuginfo.elf import ElfFile
+from probescope.debuginfo.locate import in_root
+from probescope.diagnostics import nearest
+from probescope.errors import ElfError, KernelError, ProbeError
+from probescope.kernel import procfs
+from probescope.kernel.host import host
+from probescope.sources.context import ResolveContext
+from probescope.sources.globs import is_glob, matches
+
+MOST_FILES = 4096
+"""Files that one glob or ``*`` may stand for."""
+
+
+def paths(source: str, target: str, ctx: ResolveContext) -> list[str]:
+    """Paths to open and to attach to, at least one. Raises ``ProbeError`` with what is there instead."""
+    if "\0" in target:
+        raise ProbeError("a path cannot hold a NUL byte")
+    if ctx.pid > 0 and not procfs.alive(ctx.pid):
+        raise ProbeError(f"there is no process {ctx.pid}", hints=["it may have ended; ps shows those that run"])
+    if not target:
+        return [_program(source, ctx)]
+    if target == "*":
+        return _everything(source, ctx)
+    if is_glob(target) and not host().exists(target):
+        return _expand(source, target, ctx)
+    if "/" not in target:
+        return [_bare(target, ctx)]
+    return [_plain(target, ctx)]
+
+
+def _root(ctx: ResolveContext) -> str:
+    return procfs.root(ctx.pid) if ctx.pid > 0 else ""
+
+
+def _program(source: str, ctx: ResolveContext) -> str:
+    if ctx.pid > 0:
+        path = procfs.exe(ctx.pid)
+        if not path:
+            hints = ["it is a kernel thread, or belongs to another user"]
+            raise ProbeError(f"process {ctx.pid} has no program file that can be read", hints=hints)
+        return _same_file(in_root(_root(ctx), path), f"/proc/{ctx.pid}/exe")
+    if ctx.child:
+        return ctx.child
+    hints = [f"write {source}:/path/to/program:NAME", "or name a process: -p PID, or -c COMMAND"]
+    raise ProbeError(f"{source} needs a binary", hints=hints)
+
+
+def _same_file(path: str, link: str) -> str:
+    """``path`` if it still is the file that ``link`` leads to: else it was deleted or replaced, and only the link knows
+    it."""
+    try:
+        return path if host().inode(path) == host().inode(link) else link
+    except OSError:
+        return link
+
+
+def _plain(target: str, ctx: ResolveContext) -> str:
+    path = in_root(_root(ctx), os.path.abspath(target))
+    if _is_folder(path):
+        raise ProbeError(f"{target} is a directory, not a binary")
+    if not host().exists(path):
+        raise ProbeError(f"there is no file {target}", hints=_similar(path, target, ctx))
+    return path
+
+
+def _similar(path: str, target: str, ctx: ResolveContext) -> list[str]:
+    folder, name = os.path.split(path)
+    try:
+        names = host().listdir(folder)[:MOST_FILES]
+    except OSError:
+        where = f" of process {ctx.pid}'s mount namespace" if _root(ctx) else ""
+        return [f"there is no directory {os.path.dirname(target)}{where}"]
+    return [f"did you mean {os.path.join(os.path.dirname(target), n)}?" for n in nearest(name, names)]
+
+
+def _bare(target: str, ctx: ResolveContext) -> str:
+    root = _root(ctx)
+    if ctx.pid > 0:
+        for path, real in _mapped(ctx.pid):
+            name = os.path.basename(path)
+            if name == target or (name.startswith((f"{target}.so", f"{target}-")) and ".so" in name):
+                return real
+    found = libraries.find_binary(target, ctx.arch.name, root)
+    if found:
+        return in_root(root, found[0])
+    if host().exists(target):
+        raise ProbeError(f"there is no library or program '{target}' in the search path", hints=[f"write ./{target}"])
+    hints = ["libraries are found by /etc/ld.so.cache, programs by PATH; write a path for anything else"]
+    raise ProbeError(f"there is no library or program '{target}'", hints=hints)
+
+
+def _mapped(pid: int) -> Iterator[tuple[str, str]]:
+    """(path as the process sees it, path for us) of each file that the process has mapped executable."""
+    root = procfs.root(pid)
+    seen: set[tuple[int, int]] = set()
+    for m in procfs.maps(pid):
+        if m.executable and m.path.startswith("/") and (m.device, m.inode) not in seen:
+            seen.add((m.device, m.inode))
+            link = f"/proc/{pid}/map_files/{m.start:x}-{m.end:x}"
+            yield m.path, link if m.deleted else in_root(root, m.path)
+
+
+def _everything(source: str, ctx: ResolveContext) -> list[str]:
+    if ctx.pid > 0:
+        return [real for _, real in _mapped(ctx.pid)]
+    if source != "usdt":
+        hints = ["name one process: -p PID", f"or a binary: {source}:/path/to/program:NAME"]
+        raise ProbeError(f"{source}:* would mean every program of this machine", hints=hints)
+    found: dict[tuple[int, int], str] = {}
+    for pid in procfs.pids():
+        try:
+            for _, real in _mapped(pid):
+                _remember(found, real)
+        except KernelError:  # a process of another user
+            continue
+    return list(found.values())
+
+
+def _remember(found: dict[tuple[int, int], str], path: str) -> None:
+    try:
+        identity = host().inode(path)
+    except OSError:
+        return
+    if len(found) < MOST_FILES:
+        found.setdefault(identity, path)
+
+
+def _expand(source: str, pattern: str, ctx: ResolveContext) -> list[str]:
+    root = _root(ctx)
+    if ctx.pid > 0:
+        mapped = [real for path, real in _mapped(ctx.pid) if matches(pattern, path)]
+        if mapped:
+            return mapped
+    found: dict[tuple[int, int], str] = {}
+    for folder in [""] if "/" in pattern else [*os.environ.get("PATH", "").split(":"), *libraries.FOLDERS]:
+        where = os.path.abspath(os.path.join(folder, pattern))
+        for path in _glob(root, where):
+            if _is_elf(path):
+                _remember(found, path)
+    if not found:
+        raise ProbeError(
+            f"no binary matches '{pattern}'", hints=["the pattern is matched against files, as by a shell"]
+        )
+    return sorted(found.values())
+
+
+def _glob(root: str, pattern: str) -> list[str]:
+    import glob
+    from itertools import islice
+
+    return sorted(islice(glob.iglob(root + pattern), MOST_FILES))
+
+
+def _is_elf(path: str) -> bool:
+    try:
+        ElfFile.open(path).close()
+    except ElfError:
+        return False
+    return True
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        host().listdir(path)
+    except OSError:
+        return False
+    return True
