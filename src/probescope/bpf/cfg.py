@@ -17,14 +17,19 @@ def predecessors(function: Function) -> dict[Block, int]:
 
 
 def simplify(function: Function) -> None:
-    """Threads jumps to jumps, drops unreachable blocks, joins blocks, puts cold ones last. In place, linear."""
+    """Threads jumps to jumps, drops unreachable blocks, joins blocks. In place, linear."""
     _thread(function)
     _drop_unreachable(function)
     _join(function)
+
+
+def layout(function: Function) -> list[int]:
+    """The order in which blocks are emitted, as indices: cold ones last. Registers and stack are given out in the order
+    of the function itself: there a cold block lies between what comes before and after it, which keeps intervals
+    short."""
     blocks = function.blocks
-    if any(b.cold for b in blocks[1:]):
-        hot = [b for b in blocks[1:] if not b.cold]
-        function.blocks = [blocks[0], *hot, *(b for b in blocks[1:] if b.cold)]
+    cold = [n for n, b in enumerate(blocks) if b.cold and n]
+    return [n for n, b in enumerate(blocks) if not b.cold or not n] + cold
 
 
 def _thread(function: Function) -> None:

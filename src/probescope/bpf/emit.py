@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 from probescope.bpf import insn as i
+from probescope.bpf.cfg import layout
 from probescope.bpf.code import Piece
 from probescope.bpf.fold import INVERSE
 from probescope.bpf.frame import Frame
@@ -46,28 +47,31 @@ class _Emitter:
         self.held: dict[int, Reg] = {}  # real register -> the virtual one without a place whose value it has
         self.position = 0
         self.following: Block | None = None
+        self.span: Span = NOWHERE
 
     def run(self) -> Piece:
         self._entry()
         blocks = self.function.blocks
-        position = 2
-        emitters, code, cheap, lines = _EMITTERS, self.code, self.cheap, self.piece.lines
-        span: Span = NOWHERE
-        for n, block in enumerate(blocks):
-            self.piece.labels[block] = len(code)
-            self.following = blocks[n + 1] if n + 1 < len(blocks) else None
-            if n:
-                self.held.clear()
-            for op in block.ops:
-                if op.dst not in cheap:
-                    self.position = position
-                    start = len(code)
-                    emitters[op.kind](self, op)
-                    if op.span is not span and len(code) > start and op.span.line:
-                        span = op.span
-                        lines.append((start, span))
-                position += 2
+        order = layout(self.function)
+        starts = self.allocation.live.block_starts
+        for n, following in zip(order, [*order[1:], -1], strict=True):
+            self.following = blocks[following] if following >= 0 else None
+            self._block(blocks[n], starts[n])
         return self.piece
+
+    def _block(self, block: Block, position: int) -> None:
+        emitters, code, cheap = _EMITTERS, self.code, self.cheap
+        self.piece.labels[block] = len(code)
+        self.held.clear()
+        for op in block.ops:
+            if op.dst not in cheap:
+                self.position = position
+                start = len(code)
+                emitters[op.kind](self, op)
+                if op.span is not self.span and len(code) > start and op.span.line:
+                    self.span = op.span
+                    self.piece.lines.append((start, op.span))
+            position += 2
 
     def _entry(self) -> None:
         """Parameters go where they live."""

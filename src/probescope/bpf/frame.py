@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Iterator
 
-from probescope.bpf.lir import Block, Function, Reg
+from probescope.bpf.lir import Function, Reg
 from probescope.bpf.regalloc import Allocation
 from probescope.errors import LimitError
 from probescope.frozen import dataclass
@@ -52,6 +53,7 @@ def lay_out(function: Function, allocation: Allocation, reserved: int = 0) -> Fr
     spills: dict[Reg, int] = {}
     taken = top = 0  # bits of the cells in use; the greatest cell ever used, plus one
     ending: list[tuple[int, int]] = []
+    tallest = None
     for item in items:
         while ending and ending[0][0] < item.start:
             taken &= ~heapq.heappop(ending)[1]
@@ -59,13 +61,15 @@ def lay_out(function: Function, allocation: Allocation, reserved: int = 0) -> Fr
         bits = ((1 << item.cells) - 1) << at
         taken |= bits
         heapq.heappush(ending, (item.end, bits))
-        top = max(top, at + item.cells)
+        if at + item.cells > top:
+            top, tallest = at + item.cells, item
         if item.slot >= 0:
             slots[item.slot] = -_CELL * (at + item.cells)
         else:
             spills[item.reg] = -_CELL * (at + 1)
-    if top * _CELL + reserved > STACK_LIMIT:
-        raise _too_large(function, items, top * _CELL + reserved)
+    if tallest and top * _CELL + reserved > STACK_LIMIT:
+        alive = [i for i in items if i.start <= tallest.start <= i.end]
+        raise _too_large(function, alive, top * _CELL + reserved)
     return Frame(slots, spills, top * _CELL)
 
 
@@ -96,49 +100,68 @@ def _slot_items(function: Function, block_starts: list[int]) -> list[_Item]:
     return [_Item(*times.get(i, _FOREVER), cells[i], slot=i) for i in sorted(used)]
 
 
-def _scopes(function: Function, scoped: set[int], block_starts: list[int]) -> dict[int, tuple[int, int]]:
+def _scopes(function: Function, scoped: set[int], starts: list[int]) -> dict[int, tuple[int, int]]:
     """First and last position at which each slot may be in use, by data flow from ``begin`` forward."""
-    number = {b: i for i, b in enumerate(function.blocks)}
+    open_in, open_out = _open_slots(function, scoped)
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    seen = 0
+    for n, block in enumerate(function.blocks):
+        for slot in _bits(open_in[n] & ~seen):
+            first.setdefault(slot, starts[n])
+        seen |= open_in[n]
+        for at, op in enumerate(block.ops):
+            if op.kind == "begin":
+                first.setdefault(op.imm, starts[n] + 2 * at)
+            elif op.kind == "end":
+                last[op.imm] = starts[n] + 2 * at + 1
+    seen = 0
+    for n in range(len(function.blocks) - 1, -1, -1):
+        for slot in _bits(open_out[n] & ~seen):
+            last[slot] = max(last.get(slot, 0), starts[n + 1] - 1)
+        seen |= open_out[n]
+    return {slot: (first[slot], last[slot]) for slot in scoped if slot in first and slot in last}
+
+
+def _open_slots(function: Function, scoped: set[int]) -> tuple[list[int], list[int]]:
+    """The slots that may be in use at the start and at the end of each block, as bits."""
+    number = {b: n for n, b in enumerate(function.blocks)}
     targets = [[number[t] for t in b.targets] for b in function.blocks]
-    open_in = [0] * len(targets)
-    times: dict[int, tuple[int, int]] = {}
+    opens, closes = [0] * len(targets), [0] * len(targets)
+    for n, block in enumerate(function.blocks):
+        for op in block.ops:
+            if op.kind in {"begin", "end"} and op.imm in scoped:
+                bit = 1 << op.imm
+                here, other = (opens, closes) if op.kind == "begin" else (closes, opens)
+                here[n] |= bit
+                other[n] &= ~bit
+    open_in, open_out = [0] * len(targets), opens[:]
     work = deque(range(len(targets)))
     while work:
-        i = work.popleft()
-        out = _through(function.blocks[i], open_in[i], scoped, block_starts[i], times)
-        for t in targets[i]:
-            if out & ~open_in[t]:
-                open_in[t] |= out
+        n = work.popleft()
+        open_out[n] = opens[n] | (open_in[n] & ~closes[n])
+        for t in targets[n]:
+            if open_out[n] & ~open_in[t]:
+                open_in[t] |= open_out[n]
                 work.append(t)
-    return times
+    return open_in, open_out
 
 
-def _through(block: Block, is_open: int, scoped: set[int], position: int, times: dict[int, tuple[int, int]]) -> int:
-    """Follows the marks through a block, noting the times; gives what is open at its end, as bits by slot."""
-
-    def note(slot: int, first: int, last: int) -> None:
-        old = times.get(slot, (first, last))
-        times[slot] = (min(old[0], first), max(old[1], last))
-
-    opened = {s: position for s in scoped if is_open >> s & 1}
-    for op in block.ops:
-        if op.kind == "begin" and op.imm in scoped:
-            opened.setdefault(op.imm, position)
-        elif op.kind == "end" and op.imm in opened:
-            note(op.imm, opened.pop(op.imm), position + 1)
-        position += 2
-    for slot, start in opened.items():
-        note(slot, start, position - 1)
-    return sum(1 << s for s in opened)
+def _bits(number: int) -> Iterator[int]:
+    while number:
+        low = number & -number
+        yield low.bit_length() - 1
+        number ^= low
 
 
-def _too_large(function: Function, items: list[_Item], size: int) -> LimitError:
+def _too_large(function: Function, alive: list[_Item], size: int) -> LimitError:
+    """``alive``: what wants a place at the same time."""
     names = {s.index: s.name or f"slot {s.index}" for s in function.slots}
-    largest = sorted((i for i in items if i.slot >= 0), key=lambda i: -i.cells)[:5]
-    listed = ", ".join(f"{names[i.slot]} ({i.cells * _CELL})" for i in largest)
-    spilled = sum(1 for i in items if i.slot < 0)
+    slots = sorted((i for i in alive if i.slot >= 0), key=lambda i: (-i.cells, i.slot))
+    listed = ", ".join(f"{names[i.slot]} ({i.cells * _CELL})" for i in slots[:5])
+    spilled = len(alive) - len(slots)
     return LimitError(
-        f"{function.name} needs {size} bytes of stack, the kernel gives {STACK_LIMIT}: {listed or 'no slots'}"
+        f"{function.name} needs {size} bytes of stack at a time, the kernel gives {STACK_LIMIT}: {listed or 'no slots'}"
         + (f", and {spilled} values in {spilled * _CELL} bytes" if spilled else ""),
         hints=("use shorter strings, smaller keys or fewer variables at a time",),
     )
