@@ -23,6 +23,7 @@ from probescope.model.types import (
     U64,
     VOID,
     Enum,
+    Int,
     Pointer,
     Space,
     Struct,
@@ -30,8 +31,7 @@ from probescope.model.types import (
     TypeTable,
 )
 
-_BY_TYPE: dict[Type, str] = {
-    BOOL: "bool|_Bool",
+_BY_TYPE: dict[Int, str] = {
     CHAR: "char|signed char|s8|__s8|int8_t",
     U8: "unsigned char|u8|__u8|uint8_t",
     I16: "short|signed short|short int|s16|__s16|int16_t",
@@ -44,8 +44,8 @@ _BY_TYPE: dict[Type, str] = {
     "|uint64_t|size_t|sector_t|ino_t|__be64|__le64|aio_context_t|phys_addr_t|resource_size_t|dma_addr_t|uintptr_t|blkcnt_t",
 }
 
-SCALARS: dict[str, Type] = {name: t for t, names in _BY_TYPE.items() for name in names.split("|")}
-"""Types by every name that does not depend on the kernel's configuration (of 64-bit kernels)."""
+INTEGERS: dict[str, Int] = {name: t for t, names in _BY_TYPE.items() for name in names.split("|")}
+"""Integer types by every name that does not depend on the kernel's configuration (of 64-bit kernels)."""
 
 _QUALIFIER = re.compile(
     r"\b(?:const|volatile|restrict|__user|__kernel|__iomem|__percpu|__rcu|__seg_gs|__seg_fs|__force)\b"
@@ -69,10 +69,12 @@ def parse(text: str, space: Space, table: TypeTable | None = None) -> Type:
 
 
 def _base(name: str, table: TypeTable | None) -> Type:
-    known = SCALARS.get(name)
+    known = INTEGERS.get(name)
     if known is not None:
         return known
-    if name in ("void", ""):
+    if name in {"bool", "_Bool"}:
+        return BOOL
+    if name in {"void", ""}:
         return VOID
     if name.startswith(("struct ", "union ")):
         return Struct(name)

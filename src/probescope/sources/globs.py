@@ -7,7 +7,7 @@ milliseconds, where a call per name takes tenths of a second.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from probescope.errors import ProbeError
@@ -45,19 +45,34 @@ def to_regex(pattern: str, other: str = r"\n") -> str:
 
 def _char_class(pattern: str, start: int, other: str) -> tuple[str, int]:
     """The class that begins after ``[`` at ``start``; a bracket without its partner stands for itself."""
-    end = pattern.find("]", start + 2 if pattern[start : start + 1] in ("!", "^") else start + 1)
+    negated = pattern[start : start + 1] == "!"
+    first = start + negated
+    end = pattern.find("]", first + 1)
     if end < 0:
         return r"\[", start
-    body = pattern[start:end].replace("\\", "\\\\").replace("[", "\\[").replace("&", r"\&").replace("~", r"\~")
-    negated = body[:1] in ("!", "^")
-    if negated:
-        body = body[1:]
-    body = body.replace("^", r"\^").replace("|", r"\|")
-    try:
-        re.compile(f"[{body}]")
-    except re.error:  # a range that runs backwards, such as [z-a], matches nothing
-        return r"(?!)", end + 1
-    return f"(?![{other}])[{'^' if negated else ''}{body}]", end + 1
+    items = "".join(_class_items(pattern[first:end]))
+    if not items:  # nothing but ranges that run backwards
+        return (f"[^{other}]" if negated else "(?!)"), end + 1
+    return f"(?![{other}])[{'^' if negated else ''}{items}]", end + 1
+
+
+def _class_items(body: str) -> Iterator[str]:
+    """Characters and ranges as a regular expression has them; one that runs backwards holds nothing."""
+    i = 0
+    while i < len(body):
+        low = body[i]
+        if body[i + 1 : i + 2] == "-" and i + 2 < len(body):
+            high = body[i + 2]
+            if low <= high:
+                yield f"{_quoted(low)}-{_quoted(high)}"
+            i += 3
+        else:
+            yield _quoted(low)
+            i += 1
+
+
+def _quoted(c: str) -> str:
+    return c if c.isalnum() or c == "_" else f"\\x{ord(c):02x}" if ord(c) < 256 else c
 
 
 @lru_cache(maxsize=64)

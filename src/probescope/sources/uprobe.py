@@ -7,20 +7,20 @@ the calling convention. Addresses are those of the file, as ``nm`` shows them.
 
 from __future__ import annotations
 
-from probescope.debuginfo.elf_symbols import Symbol
+from probescope.debuginfo.binary import Binary, FunctionSite
 from probescope.diagnostics import nearest
 from probescope.errors import ElfError, ProbeError
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import Field, RegRet, Site, UprobeAttach
 from probescope.model.types import U64
-from probescope.sources import targets
-from probescope.sources.binary import Binary, is_indirect, open_binary
+from probescope.sources import elf_places, targets
 from probescope.sources.context import ResolveContext
+from probescope.sources.elf_places import open_binary
 from probescope.sources.globs import is_glob, select
 
 SOURCES = ("uprobe", "uretprobe")
 INDIRECT = "an indirect function: the probe fires when its implementation is chosen, not when it is called"
-LIMIT = 1 << 20
+BEHIND_ENDBR64 = "set behind the endbr64 that begins the function"
 
 
 def list_names(source: str, pattern: str, ctx: ResolveContext) -> list[str]:
@@ -39,7 +39,7 @@ def list_names(source: str, pattern: str, ctx: ResolveContext) -> list[str]:
             if language:
                 out += sorted({f'{path}:cpp:"{text}"' for text, _ in _demangled(binary, name or "*")})
             else:
-                out += sorted({f"{path}:{s.name}" for s in binary.match(name or "*")})
+                out += sorted({f"{path}:{f.name}" for f in binary.functions(name or "*")})
         except (ElfError, ProbeError):
             if not several:
                 raise
@@ -85,49 +85,53 @@ def _in_file(spec: ProbeSpec, path: str, ctx: ResolveContext) -> list[Site]:
         return [_by_address(spec, binary, spec.address, ctx)]
     if spec.language:
         pairs = _demangled(binary, spec.name)
-        return [_site(spec, binary, s, ctx, shown=f"cpp:{text}") for text, s in pairs] or _none(spec, binary)
-    symbols = binary.match(spec.name) if is_glob(spec.name) else binary.find(spec.name)
-    return [_site(spec, binary, s, ctx) for s in symbols] or _none(spec, binary)
+        return [_site(spec, binary, f, ctx, shown=f"cpp:{text}") for text, f in pairs] or _none(spec, binary)
+    found = binary.functions(spec.name) if is_glob(spec.name) else elf_places.definitions(binary, spec.name)
+    return [_site(spec, binary, f, ctx) for f in found if elf_places.is_code(binary, f.address)] or _none(spec, binary)
 
 
-def _site(spec: ProbeSpec, binary: Binary, symbol: Symbol, ctx: ResolveContext, *, shown: str = "") -> Site:
-    name = f"{spec.source}:{binary.path}:{shown or symbol.name}"
-    notes = [INDIRECT] if is_indirect(symbol) else []
-    address = symbol.address
+def _site(spec: ProbeSpec, binary: Binary, f: FunctionSite, ctx: ResolveContext, *, shown: str = "") -> Site:
+    name = f"{spec.source}:{binary.elf.path}:{shown or f.name}"
+    notes = [INDIRECT] if f.indirect else []
+    address = f.address
     if spec.offset:
-        where = f"{symbol.name}+{spec.offset}"
-        if spec.offset >= symbol.size > 0:
-            raise ProbeError(f"{where} is outside of the function, which has {symbol.size} bytes")
+        where = f"{f.name}+{spec.offset}"
+        if spec.offset >= f.size > 0:
+            raise ProbeError(f"{where} is outside of the function, which has {f.size} bytes")
         address += spec.offset
-        note = binary.check_boundary(symbol.address, address, where)
+        note = elf_places.check_boundary(binary, f.address, address, where)
         notes += [note] if note else []
         name += f"+{spec.offset}"
     else:
-        address = binary.entry(address)
-        notes += ["set behind the endbr64 that begins the function"] if address != symbol.address else []
-    return _make(spec, binary, name, address, symbol.name, ctx, notes)
+        address = elf_places.entry(binary, address)
+        notes += [BEHIND_ENDBR64] if address != f.address else []
+    return _make(spec, binary, name, address, f.name, ctx, notes)
 
 
 def _by_address(spec: ProbeSpec, binary: Binary, address: int, ctx: ResolveContext) -> Site:
-    symbol = binary.at(address) if binary.is_code(address) else None
-    binary.offset(address)
-    notes = ["no function is known there"] if symbol is None else []
-    if symbol is not None and address != symbol.address:
-        note = binary.check_boundary(symbol.address, address, f"{address:#x} in {symbol.name}")
+    found = binary.function_at(elf_places.offset_of(binary, address))
+    notes = ["no function is known there"] if found is None else []
+    if found is not None and found[1]:
+        where = f"{address:#x} in {found[0].name}"
+        note = elf_places.check_boundary(binary, found[0].address, address, where)
         notes += [note] if note else []
-    name = f"{spec.source}:{binary.path}:{address:#x}"
-    return _make(spec, binary, name, address, symbol.name if symbol else "", ctx, notes)
+    name = f"{spec.source}:{binary.elf.path}:{address:#x}"
+    return _make(spec, binary, name, address, found[0].name if found else "", ctx, notes)
 
 
 def _make(
     spec: ProbeSpec, binary: Binary, name: str, address: int, func: str, ctx: ResolveContext, notes: list[str]
 ) -> Site:
     ret = spec.source == "uretprobe"
-    cost = binary.cost(address)
-    attach = UprobeAttach(binary.path, binary.offset(address), ret, pid=ctx.pid, slow=cost == "stepped")
+    cost = elf_places.cost(binary, address)
+    offset = elf_places.offset_of(binary, address)
+    attach = UprobeAttach(binary.elf.path, offset, ret, pid=ctx.pid, slow=cost == "stepped")
     reason = f"the kernel takes no probe on the instruction at {address:#x}" if cost == "refused" else ""
-    result = Field("retval", U64, RegRet()) if ret else None
-    return Site(name, spec.source, attach, ret=result, func=func, pid=ctx.pid, reason=reason, notes=tuple(notes))
+    return Site(name, spec.source, attach, ret=_result(ret), func=func, pid=ctx.pid, reason=reason, notes=tuple(notes))
+
+
+def _result(ret: bool) -> Field | None:
+    return Field("retval", U64, RegRet()) if ret else None
 
 
 def _anywhere(spec: ProbeSpec, path: str, offset: int, ctx: ResolveContext) -> Site:
@@ -137,35 +141,21 @@ def _anywhere(spec: ProbeSpec, path: str, offset: int, ctx: ResolveContext) -> S
     except (ElfError, ProbeError):
         ret = spec.source == "uretprobe"
         attach = UprobeAttach(path, offset, ret, pid=ctx.pid)
-        result = Field("retval", U64, RegRet()) if ret else None
-        return Site(f"{spec.source}:{path}:{offset:#x}", spec.source, attach, ret=result, pid=ctx.pid)
+        return Site(f"{spec.source}:{path}:{offset:#x}", spec.source, attach, ret=_result(ret), pid=ctx.pid)
 
 
 # --- C++ names
 # ----------------------------------------------------------------------------------------------------------
 
 
-def _demangled(binary: Binary, pattern: str) -> list[tuple[str, Symbol]]:
-    """Functions whose C++ name matches, with or without their parameters."""
-    from probescope.debuginfo.demangle import demangle
+def _demangled(binary: Binary, pattern: str) -> list[tuple[str, FunctionSite]]:
+    """Functions whose C++ or Rust name matches, with or without their parameters."""
+    from probescope.debuginfo.demangle import demangle, without_parameters
 
-    out: list[tuple[str, Symbol]] = []
-    for s in binary.match("_Z*"):
-        text = demangle(s.name)
-        if text != s.name and select(pattern, (text, without_parameters(text))):
-            out.append((text, s))
-    return out
-
-
-def without_parameters(text: str) -> str:
-    """``ns::f(int, char*) const`` -> ``ns::f``; the last bracket that closes at the end opens the parameters."""
-    end = text.rfind(")")
-    depth = 0
-    for i in range(end, -1, -1):
-        depth += (text[i] == ")") - (text[i] == "(")
-        if not depth:
-            return text[:i] if i > 0 and not text[:i].endswith("operator") else text
-    return text
+    if not is_glob(pattern):
+        return [(demangle(f.name), f) for f in binary.demangled(pattern)]
+    named = [(demangle(f.name), f) for f in binary.functions("_[ZR]*")]
+    return [(t, f) for t, f in named if t != f.name and select(pattern, (t, without_parameters(t)))]
 
 
 # --- when there is nothing
@@ -175,20 +165,20 @@ def without_parameters(text: str) -> str:
 def _none(spec: ProbeSpec, binary: Binary) -> list[Site]:
     name = spec.name
     if is_glob(name):
-        raise ProbeError(f"no function of {binary.path} matches '{name}'", hints=[_listing(spec, binary)])
+        raise ProbeError(f"no function of {binary.elf.path} matches '{name}'", hints=[_listing(spec, binary)])
     data = [s for s in binary.elf.symbols().find_all(name) if s.is_defined]
     if data:
-        raise ProbeError(f"{name} in {binary.path} is data, not a function", hints=["watchpoint can watch data"])
+        raise ProbeError(f"{name} in {binary.elf.path} is data, not a function", hints=["watchpoint can watch data"])
     if any(not s.is_defined for s in binary.elf.symbols().find_all(name)):
         hints = [f"it calls that function in a library: {', '.join(binary.elf.needed()[:6])}"]
-        raise ProbeError(f"{binary.path} does not define {name}", hints=hints)
-    raise ProbeError(f"there is no function {name} in {binary.path}", hints=_hints(spec, binary))
+        raise ProbeError(f"{binary.elf.path} does not define {name}", hints=hints)
+    raise ProbeError(f"there is no function {name} in {binary.elf.path}", hints=_hints(spec, binary))
 
 
 def _hints(spec: ProbeSpec, binary: Binary) -> list[str]:
-    names = binary.names()
+    names = [f.name for f in binary.functions()]
     if not names:
-        return [f"{binary.path} is stripped: install its debug symbols, or probe an address"]
+        return [f"{binary.elf.path} is stripped: install its debug symbols, or probe an address"]
     if "::" in spec.name and not spec.language:
         return [f'for names of C++ write {spec.source}:{spec.target}:cpp:"{spec.name}"']
     few = [n for n in names if n[:1] == spec.name[:1]] if len(names) > 5000 else names
@@ -198,7 +188,7 @@ def _hints(spec: ProbeSpec, binary: Binary) -> list[str]:
 
 
 def _listing(spec: ProbeSpec, binary: Binary) -> str:
-    return f"probescope list '{spec.source}:{binary.path}:*' shows what there is"
+    return f"probescope list '{spec.source}:{binary.elf.path}:*' shows what there is"
 
 
 def describe(site: Site, ctx: ResolveContext) -> list[str]:

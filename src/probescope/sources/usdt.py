@@ -13,9 +13,9 @@ from probescope.errors import ElfError, ProbeError
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import Field, Location, Site, UprobeAttach
 from probescope.model.types import VOID
-from probescope.sources import targets
-from probescope.sources.binary import open_binary
+from probescope.sources import elf_places, targets
 from probescope.sources.context import ResolveContext
+from probescope.sources.elf_places import open_binary
 from probescope.sources.globs import is_glob, matches
 
 SOURCES = ("usdt",)
@@ -80,7 +80,9 @@ def _site(path: str, p: notes.UsdtProbe, ctx: ResolveContext) -> Site:
     args = tuple(a or Field(f"arg{i}", VOID, Location()) for i, a in enumerate(p.args))
     unreadable = [f"arg{i} cannot be read ({p.text})" for i, a in enumerate(p.args) if a is None]
     binary = open_binary(path, ctx)
-    attach = UprobeAttach(path, p.pc, ref_ctr=p.semaphore, pid=ctx.pid, slow=binary.cost(p.address) == "stepped")
+    attach = UprobeAttach(
+        path, p.pc, ref_ctr=p.semaphore, pid=ctx.pid, slow=elf_places.cost(binary, p.address) == "stepped"
+    )
     return Site(f"usdt:{_full(path, p)}", "usdt", attach, args=args, func=p.name, pid=ctx.pid, notes=tuple(unreadable))
 
 
