@@ -1,11 +1,12 @@
 """Data classes that cost next to nothing to define: start-up is a feature.
 
-The standard library's ``dataclass`` writes and compiles source text for each class, about half a millisecond apiece; a program
-here touches two hundred such classes before it attaches anything. This decorator takes the same arguments, means the same, and
-builds its methods from closures: a hundred times cheaper to define, somewhat slower to call.
+The standard library's ``dataclass`` writes and compiles source text for each class, about half a millisecond apiece;
+a program here touches two hundred such classes before it attaches anything. This decorator takes the same arguments,
+means the same, and builds its methods from closures: a hundred times cheaper to define, somewhat slower to call.
 
-Supported: ``frozen``, ``slots``, ``eq``, ``kw_only``, ``field(default=, default_factory=, compare=, repr=, kw_only=)``, inheritance,
-``__post_init__``, ``__match_args__``, ``replace``, ``fields``. Type checkers see it as a dataclass (PEP 681).
+Supported: ``frozen``, ``slots``, ``eq``, ``kw_only``, ``field(default=, default_factory=, compare=, repr=,
+kw_only=)``, inheritance, ``__post_init__``, ``__match_args__``, ``replace``, ``fields``. Type checkers see it as a
+dataclass (PEP 681).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class FieldSpec:
 
     __slots__ = ("compare", "default", "default_factory", "kw_only", "name", "repr", "setter")
 
-    def __init__(self, default: Any, factory: Any, compare: bool, repr_: bool, kw_only: bool) -> None:
+    def __init__(self, default: Any, factory: Any, compare: bool, repr_: bool, kw_only: bool) -> None:  # noqa: N807
         self.name = ""
         self.default = default
         self.default_factory = factory
@@ -68,7 +69,7 @@ def dataclass(
 
 def _own_fields(cls: type, *, kw_only: bool) -> list[FieldSpec]:
     out = []
-    for name, annotation in cls.__dict__.get("__annotations__", {}).items():
+    for name, annotation in cls.__dict__.get("__annotations__", {}).items():  # noqa: RUF063 - not inherited ones
         if str(annotation).startswith(("ClassVar", "typing.ClassVar")):
             continue
         value = cls.__dict__.get(name, _MISSING)
@@ -106,7 +107,8 @@ def _build(cls: type[T], *, frozen: bool, slots: bool, eq: bool, kw_only: bool) 
 
 
 def _fix_class_cells(old: type, new: type) -> None:
-    """Methods that use ``super()`` or ``__class__`` hold a cell with the class they were written in; it is another one now."""
+    """Methods that use ``super()`` or ``__class__`` hold a cell with the class they were written in; it is another
+    one now."""
     for value in list(new.__dict__.values()):
         function = getattr(value, "fget", None) or getattr(value, "__func__", None) or value
         for cell in getattr(function, "__closure__", None) or ():
@@ -157,7 +159,7 @@ def _make_init(cls: type, order: list[FieldSpec], keywords: list[FieldSpec]) -> 
     post = getattr(cls, "__post_init__", None)
     names = {f.name for f, _ in everything}
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         given = len(args)
         if given > most:
             raise TypeError(f"{cls.__name__}() takes {most} positional arguments but {given} were given")
@@ -185,14 +187,14 @@ def _make_init(cls: type, order: list[FieldSpec], keywords: list[FieldSpec]) -> 
 
 
 def _make_repr(names: list[str]) -> Callable[[Any], str]:
-    def __repr__(self: Any) -> str:
+    def __repr__(self: Any) -> str:  # noqa: N807
         return f"{type(self).__qualname__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
 
     return __repr__
 
 
 def _make_eq(names: tuple[str, ...]) -> Callable[[Any, Any], Any]:
-    def __eq__(self: Any, other: Any) -> Any:
+    def __eq__(self: Any, other: Any) -> Any:  # noqa: N807
         if self is other:
             return True
         if type(other) is not type(self):
@@ -203,7 +205,7 @@ def _make_eq(names: tuple[str, ...]) -> Callable[[Any, Any], Any]:
 
 
 def _make_hash(cls: type, names: tuple[str, ...]) -> Callable[[Any], int]:
-    def __hash__(self: Any) -> int:
+    def __hash__(self: Any) -> int:  # noqa: N807
         return hash((cls.__name__, *[getattr(self, n) for n in names]))
 
     return __hash__

@@ -77,7 +77,8 @@ def options_of(command: str) -> list[tuple[str, str]]:
 
 def _bash() -> str:
     cases = [
-        f'    {c}:-*) COMPREPLY=($(compgen -W "{" ".join(o for o, _ in options_of(c))}" -- "$cur")) ;;' for c in COMMANDS
+        f'    {c}:-*) COMPREPLY=($(compgen -W "{" ".join(o for o, _ in options_of(c))}" -- "$cur")) ;;'
+        for c in COMMANDS
     ]
     return _BASH.format(commands=" ".join(COMMANDS), options="\n".join(cases))
 

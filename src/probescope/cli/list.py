@@ -25,10 +25,14 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("pattern", nargs="?", default="*", help="SOURCE:GLOB, or a glob over all names (default: everything)")
+    p.add_argument(
+        "pattern", nargs="?", default="*", help="SOURCE:GLOB, or a glob over all names (default: everything)"
+    )
     p.add_argument("-v", "--verbose", action="store_true", help="show the arguments of each probe")
     p.add_argument("-p", "--pid", type=int, default=-1, help="probes of this process (usdt, uprobe)")
-    p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json, one a line")
+    p.add_argument(
+        "-f", "--format", choices=("text", "json"), default="text", help="text (default) or json, one a line"
+    )
     return p
 
 

@@ -1,6 +1,7 @@
 """``probescope COMMAND ...``: finds the command, turns errors into messages and exit codes.
 
-Exit codes: 0 done; 1 it failed, or the program asked for it; 2 the command line makes no sense; 130 interrupted before anything ran.
+Exit codes: 0 done; 1 it failed, or the program asked for it; 2 the command line makes no sense; 130 interrupted
+before anything ran.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ class View(Protocol):
 
 
 class Writer:
-    """A sink. ``flush`` is called when the session has nothing more to say for now; ``line`` and ``none`` write then at the latest,
-    ``full`` only when a lump is together. Raises BrokenPipeError when the reader is gone."""
+    """A sink. ``flush`` is called when the session has nothing more to say for now; ``line`` and ``none`` write then
+    at the latest, ``full`` only when a lump is together. Raises BrokenPipeError when the reader is gone."""
 
     def __init__(self, view: View, fd: int = 1, err: int = 2, buffering: Buffering = "line") -> None:
         self._view = view

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 
 from probescope.errors import UsageError
 
@@ -29,7 +30,7 @@ class Child:
                 signal.signal(s, signal.SIG_DFL)
             signal.set_wakeup_fd(-1)
             if os.read(wait_read, 1):
-                os.execv(path, command)
+                os.execv(path, command)  # noqa: S606 - the user's own command, split by us
         finally:
             os._exit(127)
 
@@ -62,10 +63,8 @@ class Child:
             os.close(self._go)  # it reads the end of the pipe and leaves
             self._go = -1
         if not self.ended():
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGTERM)
-            except ProcessLookupError:
-                pass
             _, self._status = os.waitpid(self.pid, 0)
         if self._pidfd >= 0:
             os.close(self._pidfd)

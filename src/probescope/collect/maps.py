@@ -98,7 +98,7 @@ class KernelStore:
 
     def length(self, name: str) -> int:
         m = self._maps[name]
-        return len(m.pairs()) if m.decl.key is None else sum(1 for _ in m.map.keys())
+        return len(m.pairs()) if m.decl.key is None else sum(1 for _ in m.map.keys())  # noqa: SIM118 - a kernel map, not a dict
 
     def items(self, name: str) -> Iterator[tuple[Any, Any]]:
         m = self._maps[name]

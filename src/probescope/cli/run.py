@@ -1,0 +1,214 @@
+"""``probescope run``: a tracing program, from a line or a file, live on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from probescope.api import Built
+    from probescope.cli.writer import View, Writer
+
+EXAMPLES = """examples:
+  probescope run -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
+  probescope run -e 'uretprobe:/bin/bash:readline { printf("%s\\n", str(retval)); }'
+  probescope run -e 'profile:hz:99 { @[kstack] = count(); }' -c 'dd if=/dev/zero of=/dev/null count=1M'
+  probescope run opensnoop.bt -- --errname
+  probescope run --dry-run script.bt          compile only
+  probescope run --emit bpf -e '...'          the compiled program
+
+environment: BPFTRACE_* variables set the configuration (BPFTRACE_MAX_STRLEN=128).
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(
+        prog="probescope run",
+        usage="probescope run [OPTIONS] (-e PROGRAM | FILE | -) [PARAM ...] [-- PARAM ...]",
+        description="Run a tracing program in the bpftrace language.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _program_options(p)
+    _output_options(p)
+    _other_options(p)
+    return p
+
+
+def _program_options(p: argparse.ArgumentParser) -> None:
+    p.add_argument("words", nargs="*", metavar="FILE", help="script to run (- is stdin), then its parameters")
+    p.add_argument("-e", dest="program", metavar="PROGRAM", help="the program itself")
+    p.add_argument("-p", "--pid", type=int, default=0, help="trace only this process")
+    p.add_argument("-c", "--cmd", metavar="COMMAND", help="start a program, trace until it ends; cpid is its pid")
+    p.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="DIR", help="where #include looks")
+    p.add_argument("--include", action="append", default=[], metavar="FILE", help="a header to read first")
+    p.add_argument("--unsafe", action="store_true", help="allow system(), signal(), override() and the like")
+    p.add_argument("--via", choices=("auto", "bpf"), default="auto", help="bpf: run every clause in the kernel")
+
+
+def _output_options(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "-f", "--format", default="text", metavar="FORMAT", help="text (default) or json (one document a line)"
+    )
+    p.add_argument("-o", "--output", metavar="FILE", help="write output to a file")
+    p.add_argument("-B", dest="buffering", choices=("line", "full", "none"), default="line", help="output buffering")
+    p.add_argument("-q", "--quiet", action="store_true", help="only what the program prints")
+    p.add_argument("-k", dest="everything", action="store_true", help="tell of failed reads and the like too")
+    p.add_argument("--no-warnings", action="store_true", help="no warnings")
+
+
+def _other_options(p: argparse.ArgumentParser) -> None:
+    p.add_argument("-l", "--list", nargs="?", const="*", metavar="GLOB", help="list probes instead of running")
+    p.add_argument("-v", "--verbose", action="store_true", help="say what is done; with -l, list arguments")
+    p.add_argument("-d", dest="debug", metavar="STAGE", choices=STAGES, help="print a stage: ast, ir, plan, bpf")
+    p.add_argument("--emit", metavar="WHAT", choices=STAGES, help="as -d, and do not run")
+    p.add_argument("--dry-run", action="store_true", help="compile, load and attach, then leave")
+    p.add_argument("--info", action="store_true", help="what this machine can do (probescope doctor)")
+
+
+STAGES = ("ast", "ir", "plan", "bpf")
+
+
+def main(argv: list[str]) -> int:
+    args, parameters = parse_arguments(argv)
+    if args.info:
+        from probescope.cli import doctor
+
+        return doctor.main([])
+    if args.list is not None:
+        return _list(args)
+    if args.format not in ("text", "json"):
+        from probescope.errors import UsageError
+
+        raise UsageError(f'Invalid output format "{args.format}"', hints=["Valid formats: 'text', 'json'"])
+    return run(args, parameters)
+
+
+def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Options, and the script's own parameters: what follows the file, or ``--``."""
+    from probescope.errors import UsageError
+
+    own, after = argv, []
+    if "--" in argv:
+        cut = argv.index("--")
+        own, after = argv[:cut], argv[cut + 1 :]
+    args = parser().parse_intermixed_args(own)
+    words = list(args.words)
+    if args.program is None and args.list is None and not args.info:
+        if not words:
+            raise UsageError("there is no program to run", hints=["probescope run -e 'PROGRAM', or a FILE", "--help"])
+        args.file = words.pop(0)
+    else:
+        args.file = None
+    return args, words + after
+
+
+def run(args: argparse.Namespace, parameters: list[str]) -> int:
+    from probescope.api import Request, build
+
+    request = Request(
+        text=args.program if args.program is not None else read_script(args.file),
+        name="stdin" if args.program is not None or args.file == "-" else args.file,
+        parameters=tuple(parameters),
+        pid=args.pid,
+        command=args.cmd or "",
+        unsafe=args.unsafe,
+        via=args.via,
+        include_dirs=tuple(args.include_dirs),
+        includes=tuple(args.include),
+        texts=args.format == "text",
+        everything=args.everything,
+    )
+    built = build(request)
+    if not args.no_warnings and built.warnings:
+        from probescope.diagnostics import render_all
+
+        sys.stderr.write(render_all(built.warnings, color=sys.stderr.isatty()) + "\n")
+    if args.emit or args.debug:
+        _show_stage(args.emit or args.debug, built)
+        if args.emit:
+            return 0
+    return _session(args, built)
+
+
+def read_script(path: str) -> str:
+    """The text of a script. Raises UsageError."""
+    from probescope.errors import UsageError
+
+    try:
+        if path == "-":
+            return sys.stdin.read()
+        with open(path, encoding="utf-8", errors="surrogateescape") as f:
+            return f.read()
+    except (OSError, ValueError) as e:
+        raise UsageError(f"cannot read {path}: {getattr(e, 'strerror', None) or e}") from None
+
+
+def _list(args: argparse.Namespace) -> int:
+    from probescope.cli.list import show
+
+    return show(args.list, verbose=args.verbose, pid=args.pid or -1, as_json=args.format == "json")
+
+
+def _show_stage(stage: str, built: Built) -> None:
+    from probescope.cli.stages import stage_text
+
+    sys.stdout.write(stage_text(stage, built))
+    sys.stdout.flush()
+
+
+def _session(args: argparse.Namespace, built: Built) -> int:
+    from probescope.cli.writer import Writer
+
+    fd = 1 if args.output is None else _open_output(args.output)
+    writer = Writer(_view(args), fd, buffering=args.buffering)
+    session = built.session(writer)
+    try:
+        session.start()
+        writer.flush()
+        if args.dry_run:
+            return 0
+        notify()
+        while session.poll():
+            writer.flush()
+        return session.stop()
+    finally:
+        session.close()
+        _finish(writer)
+
+
+def _finish(writer: Writer) -> None:
+    try:
+        writer.flush(hard=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _view(args: argparse.Namespace) -> View:
+    if args.format == "json":
+        from probescope.views.json import JsonView
+
+        return JsonView()
+    from probescope.views.text import TextView
+
+    return TextView(quiet=args.quiet)
+
+
+def _open_output(path: str) -> int:
+    from probescope.errors import UsageError
+
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    except OSError as e:
+        raise UsageError(f"cannot write {path}: {e.strerror}") from None
+
+
+NOTIFY = "__BPFTRACE_NOTIFY_PROBES_ATTACHED"
+
+
+def notify(environment: Any = os.environ) -> None:
+    """Harnesses of bpftrace scripts ask, by this variable, for a line on stdout when probes are attached."""
+    if environment.get(NOTIFY):
+        os.write(1, f"{NOTIFY}\n".encode())
