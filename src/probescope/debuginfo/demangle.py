@@ -1,0 +1,83 @@
+"""C++ and Rust names as people write them. What does not demangle comes back as it is.
+
+_ZN3foo3barEi             foo::bar(int)
+_ZN4core3fmt5write17h0123456789abcdefE     core::fmt::write            (Rust, legacy; the hash is cut)
+_RNvCs1234_7mycrate3foo   mycrate::foo                                 (Rust, v0)
+f.isra.0                  f [clone .isra.0]
+"""
+
+from __future__ import annotations
+
+MAX_NAME = 1 << 14
+"""Characters of a mangled name that is looked at: longer ones come back as they are."""
+_MAX_KNOWN = 1 << 14
+_known: dict[str, str] = {}
+
+
+def demangle(name: str) -> str:
+    """The demangled name; ``name`` itself if it is not mangled, malformed, or beyond a limit. Never raises."""
+    if not name.startswith(("_Z", "__Z", "_R", "__R", "___Z", "_GLOBAL_")) or len(name) > MAX_NAME:
+        return name
+    found = _known.get(name)
+    if found is None:
+        found = _demangle(name)
+        if len(_known) >= _MAX_KNOWN:
+            _known.clear()
+        _known[name] = found
+    return found
+
+
+def _demangle(name: str) -> str:
+    from probescope.debuginfo.rust_names import legacy, v0
+
+    plain = name.lstrip("_")
+    if plain.startswith("R"):
+        return v0("_" + plain) or name
+    return legacy(name) or itanium(name) or name
+
+
+def itanium(name: str) -> str:
+    """A C++ name, with its clones (``.isra.0``) and version; empty if it is none."""
+    from probescope.debuginfo.itanium import Parser
+    from probescope.debuginfo.itanium_nodes import Malformed, Wrapped, text_of
+
+    before, start = "", name.find("_Z")
+    if name.startswith("_GLOBAL_") and name[9:12] in ("I__", "D__", "I_Z", "D_Z"):
+        before = f"global {'constructors' if name[9] == 'I' else 'destructors'} keyed to "
+    elif name[:start].strip("_"):
+        return ""
+    body, version, rest = name[start + 2 :].partition("@")
+    core, clones = _cut_clones(body)
+    try:
+        text = text_of(Wrapped(before, Parser(core).whole()))
+    except (Malformed, RecursionError, IndexError):
+        return ""
+    return text + clones + version + rest
+
+
+def _cut_clones(body: str) -> tuple[str, str]:
+    """``f.isra.0.cold`` -> (``f``, `` [clone .isra.0] [clone .cold]``): a dot, a word, and numbers that follow it."""
+    core, *parts = body.split(".")
+    clones: list[str] = []
+    for part in parts:
+        if part.isdigit() and clones:
+            clones[-1] += f".{part}"
+        else:
+            clones.append(f".{part}")
+    return core, "".join(f" [clone {c}]" for c in clones)
+
+
+def without_parameters(text: str) -> str:
+    """``ns::f<int>(char) const`` -> ``ns::f<int>``; also without the result type of a template."""
+    depth, end = 0, len(text)
+    for i, c in enumerate(text):
+        depth += (c == "<") - (c == ">" and text[i - 1 : i] != "-")
+        if c == "(" and depth == 0 and not text.startswith(("(anonymous namespace)", "()("), i) and i:
+            end = i
+            break
+    head, depth = text[:end], 0
+    for i in range(len(head) - 1, -1, -1):
+        depth += (head[i] == ">") - (head[i] == "<")
+        if head[i] == " " and depth == 0 and not head[:i].endswith(("operator", "operator new", "operator delete")):
+            return head[i + 1 :]
+    return head
