@@ -186,6 +186,7 @@ RULES: tuple[Rule, ...] = (
     Rule("pmu", (), _pmu),
     Rule("ioctl(PERF_EVENT_IOC_SET_BPF)", (e.EEXIST,), "one program an event: open a second event"),
     Rule("ioctl(PERF_EVENT_IOC_SET_BPF)", (e.E2BIG,), "64 programs sit on this tracepoint already"),
+    Rule("ioctl(PERF_EVENT_IOC_SET_FILTER)", (e.EEXIST,), "an event takes one filter: open it anew for another"),
     Rule("ioctl(PERF_EVENT_IOC_SET_FILTER)", (e.EINVAL,), "the filter names a field that the event does not have"),
     # --- tracefs and /proc
     Rule("open tracefs", (e.ENOENT,), "mount it: sudo mount -t tracefs nodev /sys/kernel/tracing"),

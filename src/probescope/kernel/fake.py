@@ -101,11 +101,15 @@ class FakeHost(Host):
         table = NUMBERS.get(self._machine, {})
         return self._call(next((n for n, v in table.items() if v == number), str(number)), *args)
 
+    def own_memory(self, address: int, length: int) -> bytes:
+        return bytes(length)
+
     def ioctl(self, fd: FdLike, request: int, arg: int | Buffer = 0) -> int:
         return self._call("ioctl", fd.__index__(), request, arg if isinstance(arg, int) else self.address(arg))
 
     def mmap(self, fd: FdLike, length: int, *, write: bool = False, offset: int = 0) -> _host.Mapping:
-        """The bytes of ``mapped[(fd, offset)]``: put a bytearray there before, or find the zeros that were handed out."""
+        """The bytes of ``mapped[(fd, offset)]``: put a bytearray there before, or find the zeros that were handed
+        out."""
         data = self.mapped.setdefault((fd.__index__(), offset), bytearray(length))
         return _host.Mapping(memoryview(data) if write else memoryview(data).toreadonly(), lambda: None)
 

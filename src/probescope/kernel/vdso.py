@@ -14,6 +14,4 @@ def vdso() -> bytes:
     entry = next((m for m in maps(h.getpid()) if m.path == "[vdso]"), None)
     if entry is None or entry.end - entry.start > MOST:
         return b""
-    import ctypes
-
-    return ctypes.string_at(entry.start, entry.end - entry.start)
+    return h.own_memory(entry.start, entry.end - entry.start)

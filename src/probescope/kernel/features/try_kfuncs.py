@@ -25,6 +25,8 @@ KINDS = (
     "syscall",
     "uprobe_session",
     "kprobe_session",
+    "fentry",
+    "lsm",
 )
 
 
@@ -41,6 +43,8 @@ def attempt(name: str) -> None:
             said = refusal(one, call_kfunc(number) + EXIT)
         except KernelError as e:
             trouble = trouble or e
+            continue
+        except No:  # nothing in BTF to load this kind for
             continue
         if not any(sign in said for sign in _ABSENT):
             return
