@@ -16,6 +16,8 @@ uapi.bpf, uapi.helpers, uapi.perf
 bpf
     ``btf_load(data) -> Fd``, ``object_ids(kind)``, ``object_fd(kind, id)``, ``enable_stats() -> Fd``, ``pin``,
     ``get_pinned``, ``task_fd_query(pid, fd)``.
+bpf_btf
+    ``btf_info(fd)``, ``kernel_btf(module) -> Fd | None`` (what ``attach_btf_obj_fd`` wants).
 bpf_map
     ``map_create(type, key_size, value_size, max_entries, *, flags, name, btf, key_btf, value_btf, inner, extra) ->
     Map``. ``Map``: ``lookup(key, delete=False) -> bytes | None``, ``update(key, value, flags)``, ``delete(key) ->

@@ -129,10 +129,15 @@ class Map(Fd):
         _bpf.bpf_or_advice(u.BPF_MAP_FREEZE, bytearray(struct.pack("=I4x", self.fileno())))
 
     def mmap(self, *, write: bool = True) -> Mapping:
-        """The values of an array made with BPF_F_MMAPABLE, 8-byte slots in one block of whole pages. Raises OSError."""
+        """The values of an array made with BPF_F_MMAPABLE, 8-byte slots in one block of whole pages."""
         page = host().page_size
         size = (self.value_size + 7) // 8 * 8 * self.max_entries
-        return host().mmap(self.fileno(), (size + page - 1) // page * page, write=write)
+        try:
+            return host().mmap(self.fileno(), (size + page - 1) // page * page, write=write)
+        except OSError as e:
+            from probescope.kernel.advice import kernel_error
+
+            raise kernel_error("mmap(array)", e.errno or 0, self.what) from None
 
     def info(self) -> MapInfo:
         return map_info(self)

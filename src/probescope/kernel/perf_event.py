@@ -60,7 +60,7 @@ class PerfEvent(Fd):
         """The number that PERF_SAMPLE_ID and PERF_SAMPLE_IDENTIFIER carry."""
         out = bytearray(8)
         self._ioctl("ID", u.PERF_EVENT_IOC_ID, out)
-        return int.from_bytes(out, "little")
+        return int(struct.unpack("=Q", out)[0])
 
     def read_values(self, size: int = 4096) -> tuple[int, ...]:
         """The u64s that read(2) gives: one count, or as ``read_format`` says. ``size`` in bytes bounds a group."""

@@ -10,9 +10,11 @@ and a PERF_RECORD_LOST is  header | u64 id | u64 count.
 
 from __future__ import annotations
 
+import errno
 import struct
 from typing import Self
 
+from probescope.errors import KernelError
 from probescope.kernel.bpf_map import Map
 from probescope.kernel.fds import Fd
 from probescope.kernel.host import host
@@ -39,7 +41,12 @@ class PerfBuffer:
         )
         try:
             for cpu in online_cpus():
-                event = perf_event_open(attr, cpu=cpu, what=f"perf:bpf-output:cpu{cpu}")
+                try:
+                    event = perf_event_open(attr, cpu=cpu, what=f"perf:bpf-output:cpu{cpu}")
+                except KernelError as e:
+                    if e.errno == errno.ENODEV:  # it went offline since the list was read
+                        continue
+                    raise
                 self._events.append(event)
                 self._rings.append(PerfRing(event, pages))
                 event.enable()

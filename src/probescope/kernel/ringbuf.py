@@ -30,19 +30,24 @@ _WORTH_IT = 256  # rows of one size that are handed out before going on to the o
 
 class RingBuffer:
     """Reads the ring of a BPF_MAP_TYPE_RINGBUF map of ``size`` bytes (its max_entries). The map stays the caller's.
-    Raises OSError when it cannot be mapped."""
+    Raises KernelError when it cannot be mapped."""
 
     def __init__(self, ring: FdLike, size: int) -> None:
         h = host()
         page = h.page_size
         self.size = size
         self._ring = ring
-        self._consumer_map: Mapping = h.mmap(ring, page, write=True)
         try:
-            self._producer_map: Mapping = h.mmap(ring, page + 2 * size, offset=page)
-        except OSError:
-            self._consumer_map.close()
-            raise
+            self._consumer_map: Mapping = h.mmap(ring, page, write=True)
+            try:
+                self._producer_map: Mapping = h.mmap(ring, page + 2 * size, offset=page)
+            except OSError:
+                self._consumer_map.close()
+                raise
+        except OSError as e:
+            from probescope.kernel.advice import kernel_error
+
+            raise kernel_error("mmap(ring buffer)", e.errno or 0, size=size) from None
         # casts to u64 and u32 read and write whole words, as the kernel's own accesses do
         self._consumer = self._consumer_map.view[:8].cast("Q")
         self._producer = self._producer_map.view[:8].cast("Q")

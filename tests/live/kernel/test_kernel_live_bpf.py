@@ -11,7 +11,7 @@ import time
 import pytest
 
 from probescope.errors import KernelError, VerifierError
-from probescope.kernel import bpf, bpf_link, bpf_map, bpf_prog, features, perf_attr, perf_event
+from probescope.kernel import bpf, bpf_btf, bpf_link, bpf_map, bpf_prog, features, perf_attr, perf_event
 from probescope.kernel.fds import close_all, forget_fds, open_fds
 from probescope.kernel.features.btf_ids import FUNC, TYPEDEF, type_id
 from probescope.kernel.features.tiny import EXIT, RETURN_0, call, insn, load, mov

@@ -8,6 +8,7 @@ uprobes).
 from __future__ import annotations
 
 import errno
+import struct
 from collections.abc import Callable
 
 from probescope.errors import KernelError
@@ -63,7 +64,7 @@ def _perf_link() -> None:
     with load("tracepoint") as prog:
         # prog_fd, target_fd -1, attach type, flags; a kernel without such links says EINVAL
         attr = bytearray(64)
-        attr[:12] = b"".join(v.to_bytes(4, "little") for v in (prog.fileno(), 0xFFFFFFFF, u.BPF_PERF_EVENT))
+        struct.pack_into("=III", attr, 0, prog.fileno(), 0xFFFFFFFF, u.BPF_PERF_EVENT)
         _misses(lambda: _bpf.bpf(u.BPF_LINK_CREATE, attr), errno.EBADF)
 
 
