@@ -87,4 +87,9 @@ def build(folder: Path, name: str, source: str, *flags: str) -> str:
 
 def demo(folder: Path, *flags: str) -> str:
     """The C program, with semaphores for all of its probes."""
-    return build(folder, "demo", SDT_WITH_SEMAPHORES + C_SOURCE.replace("int shared_data", SEMAPHORES + "int shared_data"), *flags)
+    return build(
+        folder,
+        "demo",
+        SDT_WITH_SEMAPHORES + C_SOURCE.replace("int shared_data", SEMAPHORES + "int shared_data"),
+        *flags,
+    )

@@ -34,7 +34,7 @@ class TraceableFunctions:
             where = "()"
         else:
             where = r" \[(" + to_regex(module, r"\s\]") + r")\]"
-        found = re.findall(rf"^({name}){where}$", self.text, re.MULTILINE)
+        found = re.findall(rf"^(?=\S)({name}){where}$", self.text, re.MULTILINE)
         return [(n, m) for n, m in found if not n.startswith("__ftrace_invalid_address")]
 
     def has(self, name: str, module: str = "") -> bool:

@@ -193,3 +193,19 @@ def test_lengths_of_instructions() -> None:
             wrong.append((raw, name))
     assert len(rows) > 100_000
     assert not wrong[:5]
+
+
+def test_cpp_names(tmp_path: Path) -> None:
+    """Protects names of C++, with and without parameters, by glob and in lists: c++filt says what they are."""
+    path = sources_programs.build(tmp_path, "server", sources_programs.CPP_SOURCE)
+    mangled = {n for n in code_symbols(path) if n.startswith("_ZN3app")}
+    shown = dict(zip(sorted(mangled), output("c++filt", *sorted(mangled)).splitlines(), strict=True))
+    assert len(shown) == 3
+    both = resolve(ProbeSpec("uprobe", path, "app::Server::handle", language="cpp"))
+    assert {s.func for s in both} == {n for n, text in shown.items() if "Server::handle" in text}
+    (exact,) = resolve(ProbeSpec("uprobe", path, "app::Server::handle(int)", language="cpp"))
+    assert exact.name == f"uprobe:{path}:cpp:app::Server::handle(int)"
+    assert offsets([exact]) == [file_offset(path, code_symbols(path)[exact.func])]
+    assert {s.func for s in resolve(ProbeSpec("uprobe", path, "app::*", language="cpp"))} == mangled
+    listed = list(registry.list_probes(f"uprobe:{path}:cpp:app::*", ResolveContext()))
+    assert listed == sorted(f'uprobe:{path}:cpp:"{text}"' for text in shown.values())

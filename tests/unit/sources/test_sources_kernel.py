@@ -1,0 +1,206 @@
+"""Kernel functions on a host out of a dictionary: kprobes and fentry, their places, arguments, reasons and hints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import sources_kernel
+from sources_kernel import BIG, FILE, PAIR, TRACING, Types
+
+from probescope.debuginfo.btf_funcs import Function, Param
+from probescope.errors import KernelError, ProbeError
+from probescope.kernel.fake import FakeHost
+from probescope.model.arch import AARCH64
+from probescope.model.probe import ProbeSpec
+from probescope.model.site import CtxArg, FentryAttach, Field, KprobeAttach, RegArg, RegRet, RetSlot, Site
+from probescope.model.types import I32, I64, U64, Struct
+from probescope.sources import func_fields, registry
+from probescope.sources.context import ResolveContext
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHost]:
+    yield from sources_kernel.machine(monkeypatch)
+
+
+def resolve(spec: ProbeSpec, **ctx: object) -> list[Site]:
+    return registry.resolve(spec, ResolveContext(**ctx))  # type: ignore[arg-type]
+
+
+def listed(pattern: str) -> list[str]:
+    return list(registry.list_probes(pattern, ResolveContext()))
+
+
+# --- where arguments are
+# ------------------------------------------------------------------------------------------------
+
+
+def test_arguments_in_registers_and_slots() -> None:
+    """Protects argument numbers behind structs that are passed by value: two words for 16 bytes, none for more on
+    x86-64."""
+    params = (
+        Param("a", I32),
+        Param("p", PAIR),
+        Param("one", Struct("struct one")),
+        Param("big", BIG),
+        Param("z", FILE),
+    )
+    fn = Function("f", 1, params, I32)
+    types: object = Types()
+    x86 = func_fields.registers(fn, types, ResolveContext())  # type: ignore[arg-type]
+    assert x86 == (Field("a", I32, RegArg(0)), Field("z", FILE, RegArg(4)))
+    arm = func_fields.registers(fn, types, ResolveContext(arch=AARCH64))  # type: ignore[arg-type]
+    assert arm[-1] == Field("z", FILE, RegArg(5))  # the address of the big one takes a register there
+    slots, ret = func_fields.slots(Function("g", 1, (*params[:3], params[4]), I32), types)  # type: ignore[arg-type]
+    assert slots == (Field("a", I32, CtxArg(0)), Field("z", FILE, CtxArg(4)))
+    assert ret == Field("retval", I32, RetSlot(5))
+
+
+# --- kprobes
+# ------------------------------------------------------------------------------------------------------------
+
+
+def test_kprobe_with_btf(machine: FakeHost) -> None:
+    """Protects the everyday kprobe: named arguments, and nothing large is read for it."""
+    (site,) = resolve(ProbeSpec("kprobe", name="vfs_read"))
+    assert site == Site(
+        "kprobe:vfs_read",
+        "kprobe",
+        KprobeAttach("vfs_read"),
+        (Field("file", FILE, RegArg(0)), Field("count", U64, RegArg(1))),
+        func="vfs_read",
+    )
+    assert "kallsyms_text" not in machine.cache
+    assert "traceable_functions" not in machine.cache
+
+
+def test_kretprobe(machine: FakeHost) -> None:
+    """Protects the type of the result."""
+    (site,) = resolve(ProbeSpec("kretprobe", name="vfs_read"))
+    assert (site.attach, site.fields, site.ret) == (
+        KprobeAttach("vfs_read", ret=True),
+        (),
+        Field("retval", I64, RegRet()),
+    )
+    (unknown,) = resolve(ProbeSpec("kretprobe", name="no_btf"))
+    assert unknown.ret == Field("retval", U64, RegRet())
+    with pytest.raises(ProbeError, match="takes no offset"):
+        resolve(ProbeSpec("kretprobe", name="vfs_read", offset=4))
+
+
+def test_kprobe_places(machine: FakeHost) -> None:
+    """Protects offsets, modules, addresses."""
+    (inside,) = resolve(ProbeSpec("kprobe", name="vfs_read", offset=12))
+    assert (inside.name, inside.attach, inside.fields) == ("kprobe:vfs_read+12", KprobeAttach("vfs_read", 12), ())
+    (module,) = resolve(ProbeSpec("kprobe", "ext4", "ext4_sync"))
+    assert (module.name, module.attach) == ("kprobe:ext4:ext4_sync", KprobeAttach("ext4_sync", module="ext4"))
+    assert [f.name for f in module.fields] == ["inode"]
+    (found,) = resolve(ProbeSpec("kprobe", name="ext4_sync"))
+    assert found.attach == KprobeAttach("ext4_sync", module="ext4")
+    (vmlinux,) = resolve(ProbeSpec("kprobe", "vmlinux", "vfs_read"))
+    assert (vmlinux.name, vmlinux.attach) == ("kprobe:vmlinux:vfs_read", KprobeAttach("vfs_read"))
+    with pytest.raises(ProbeError, match="unsafe"):
+        resolve(ProbeSpec("kprobe", address=0xFFFFFFFF81000104))
+    (bare,) = resolve(ProbeSpec("kprobe", address=0xFFFFFFFF81000104), unsafe=True)
+    assert bare.attach == KprobeAttach("", address=0xFFFFFFFF81000104)
+    assert (bare.name, bare.func) == ("kprobe:0xffffffff81000104", "vfs_read+0x4")
+
+
+def test_kprobe_globs(machine: FakeHost) -> None:
+    """Protects globs: what ftrace can take, without split parts, without forbidden ones, by module if asked."""
+    sites = resolve(ProbeSpec("kprobe", name="vfs_*"))
+    assert [s.name for s in sites] == ["kprobe:vfs_read"]
+    assert sites[0].attach == KprobeAttach("vfs_read", traceable=True)
+    assert listed("kprobe:*") == ["kprobe:ext4_sync", "kprobe:no_btf", "kprobe:vfs_open", "kprobe:vfs_read"]
+    assert listed("kprobe:ext4:*") == ["kprobe:ext4:ext4_sync"]
+    assert listed("kprobe:*:vfs*") == ["kprobe:vmlinux:vfs_open", "kprobe:vmlinux:vfs_read"]
+    assert [s.name for s in resolve(ProbeSpec("kprobe", "ext*", "*"))] == ["kprobe:ext4:ext4_sync"]
+
+
+def test_kprobe_without_the_function_tracer(machine: FakeHost) -> None:
+    """Protects kernels that have kprobes but no function tracer: names come from kallsyms, and are not traceable."""
+    del machine.files[f"{TRACING}/available_filter_functions"]
+    (site, *_) = resolve(ProbeSpec("kprobe", name="vfs_r*"))
+    assert site.attach == KprobeAttach("vfs_read")
+    assert "kprobe:bpf_prog_123" not in listed("kprobe:*")
+    assert "kprobe:vfs_data" not in listed("kprobe:*")
+
+
+def test_reasons_against_a_kprobe(machine: FakeHost) -> None:
+    """Protects the reasons that `explain` shows."""
+    (site,) = resolve(ProbeSpec("kprobe", name="vfs_open"))
+    assert "forbids kprobes on vfs_open" in site.reason
+    del machine.files[f"{TRACING}/kprobe_events"]
+    (site,) = resolve(ProbeSpec("kprobe", name="vfs_read"))
+    assert "no kprobes" in site.reason
+    assert listed("kprobe:*") == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "message", "hint"),
+    [
+        (ProbeSpec("kprobe", name="vfs_raed"), "no kernel function vfs_raed", "did you mean kprobe:vfs_read?"),
+        (ProbeSpec("kprobe", name="split_up"), "no kernel function split_up", "changed it into split_up.isra.0"),
+        (ProbeSpec("kprobe", "ext4", "vfs_read"), "'ext4' has no function vfs_read", "write kprobe:vfs_read"),
+        (ProbeSpec("kprobe", name="zz*"), "no kernel function matches 'zz*'", "probescope list"),
+        (ProbeSpec("kprobe", name="vfs_data"), "no kernel function vfs_data", ""),
+        (ProbeSpec("kprobe"), "kprobe needs a function", "kprobe:vfs_read"),
+    ],
+)
+def test_unknown_kernel_functions(machine: FakeHost, spec: ProbeSpec, message: str, hint: str) -> None:
+    """Protects the messages about names that are not there."""
+    with pytest.raises(ProbeError) as e:
+        resolve(spec)
+    assert message in str(e.value)
+    assert hint in e.value.hints[0]
+
+
+# --- fentry
+# -------------------------------------------------------------------------------------------------------------
+
+
+def test_fentry_and_fexit(machine: FakeHost) -> None:
+    """Protects typed arguments, the module in the name, the result behind the arguments."""
+    (entry,) = resolve(ProbeSpec("fentry", name="vfs_read"))
+    assert (entry.name, entry.attach, entry.ret) == ("fentry:vmlinux:vfs_read", FentryAttach("vfs_read", 11), None)
+    assert entry.fields == (Field("file", FILE, CtxArg(0)), Field("count", U64, CtxArg(1)))
+    (leave,) = resolve(ProbeSpec("fexit", "", "vfs_read"))
+    assert (leave.fields, leave.ret) == (entry.fields, Field("retval", I64, RetSlot(2)))
+    (module,) = resolve(ProbeSpec("fentry", name="ext4_sync"))
+    assert (module.name, module.attach) == ("fentry:ext4:ext4_sync", FentryAttach("ext4_sync", 14, "ext4"))
+    (void,) = resolve(ProbeSpec("fexit", name="notrace_me"))
+    assert void.ret is None
+
+
+def test_fentry_globs(machine: FakeHost) -> None:
+    """Protects globs: BTF and ftrace must both know a function."""
+    assert listed("fentry:*") == ["fentry:ext4:ext4_sync", "fentry:vmlinux:vfs_open", "fentry:vmlinux:vfs_read"]
+    assert [s.func for s in resolve(ProbeSpec("fentry", name="vfs_*"))] == ["vfs_open", "vfs_read"]
+    (site,) = resolve(ProbeSpec("fentry", name="notrace_me"))  # the list is at hand now
+    assert "not in available_filter_functions" in site.reason
+
+
+@pytest.mark.parametrize(
+    ("spec", "message", "hint"),
+    [
+        (ProbeSpec("fentry", name="vfs_raed"), "no function vfs_raed with BTF", "did you mean fentry:vfs_read?"),
+        (ProbeSpec("fentry", name="no_btf"), "no function no_btf with BTF", "kprobe:no_btf can probe it"),
+        (ProbeSpec("fentry", "xfs", "f"), "no BTF for module 'xfs'", "not loaded"),
+        (ProbeSpec("fentry", "bpf", "f"), "not to BPF programs", "probe the kernel functions"),
+    ],
+)
+def test_unknown_fentry(machine: FakeHost, spec: ProbeSpec, message: str, hint: str) -> None:
+    """Protects the messages, and the way out that each shows."""
+    with pytest.raises(ProbeError) as e:
+        resolve(spec)
+    assert message in str(e.value)
+    assert hint in e.value.hints[0]
+
+
+def test_fentry_needs_the_list_of_ftrace_for_globs(machine: FakeHost) -> None:
+    """Protects against guessing where the kernel does not let us ask."""
+    machine.denied.add(f"{TRACING}/available_filter_functions")
+    with pytest.raises(KernelError):
+        resolve(ProbeSpec("fentry", name="vfs_*"))
+    assert resolve(ProbeSpec("fentry", name="vfs_read"))
