@@ -23,7 +23,6 @@ from probescope.kernel.records import NOTHING, Records
 from probescope.kernel.uapi.bpf import BPF_RINGBUF_BUSY_BIT, BPF_RINGBUF_DISCARD_BIT, BPF_RINGBUF_HDR_SZ
 
 _HEADER = BPF_RINGBUF_HDR_SZ
-_MARKS = BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT
 _LENGTH = BPF_RINGBUF_DISCARD_BIT - 1
 _WORTH_IT = 256  # rows of one size that are handed out before going on to the others
 
@@ -109,20 +108,23 @@ class RingBuffer:
     def _walk(self, start: int, available: int, limit: int) -> tuple[Records, int]:
         words = self._words[start // 4 : (start + available) // 4]
         offsets: list[int] = []
-        found = offsets.append
-        at, total, stop = 0, available // 4, min(available, limit + _HEADER) // 4
+        found, discard = offsets.append, BPF_RINGBUF_DISCARD_BIT
+        at, last, stop = 0, 0, min(available, limit + _HEADER)
         while at < stop:
-            head = words[at]
-            following = at + ((head & _LENGTH) + _HEADER + 7 >> 3) * 2
-            if head & _MARKS:
-                if head & BPF_RINGBUF_BUSY_BIT:
-                    break
-            elif following <= total:
-                found(at * 4 + _HEADER)
-            if following > total:  # cannot be, unless the page is not a ring
+            head = words[at >> 2]
+            last = at
+            if head < discard:  # committed, the usual case
+                found(at + _HEADER)
+                at += (head + _HEADER + 7) & ~7
+            elif head & BPF_RINGBUF_BUSY_BIT:
                 break
-            at = following
-        return Records(bytes(self._data[start : start + at * 4]), offsets, _HEADER), at * 4
+            else:
+                at += ((head & _LENGTH) + _HEADER + 7) & ~7
+        if at > available:  # cannot be, unless the page is not a ring
+            at = last
+            if offsets and offsets[-1] > last:
+                offsets.pop()
+        return Records(bytes(self._data[start : start + at]), offsets, _HEADER), at
 
 
 def _equal_rows(column: bytes, head: int) -> int:

@@ -294,6 +294,15 @@ def test_iterators_walk_over_tasks():
     assert len(data) // 4 > 10
 
 
+def test_the_kernels_own_btf_is_found_by_name():
+    """Its size is that of the file in sysfs; no module can have that other name."""
+    with bpf_btf.kernel_btf("vmlinux") as fd:
+        info = bpf_btf.btf_info(fd)
+    assert (info.name, info.kernel) == ("vmlinux", True)
+    assert info.size == os.path.getsize("/sys/kernel/btf/vmlinux")
+    assert bpf_btf.kernel_btf("no such module") is None
+
+
 def test_kprobe_multi_names_the_function_that_cannot_be_traced():
     if not features.have("attach:kprobe_multi"):
         pytest.skip("this kernel has no kprobe_multi")
