@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probescope.kernel.bpf_map import map_create
 from probescope.kernel.fake import FakeHost
 from probescope.kernel.fds import Fd
 from probescope.kernel.host import use_host
-from probescope.kernel.perfbuf import samples
+from probescope.kernel.perfbuf import PerfBuffer, samples
 from probescope.kernel.perfring import PerfRing, walk
 from probescope.kernel.ringbuf import RingBuffer
 
@@ -204,3 +206,38 @@ def test_samples_and_losses():
 def test_a_sample_that_lies_about_its_length_is_left_out():
     """A length beyond the record would read into the next one."""
     assert samples(record(9, struct.pack("<I", 1000) + b"short...")) is None
+
+
+@given(st.binary(min_size=16, max_size=200), st.integers(0, SIZE))
+def test_a_page_that_is_not_a_ring_is_survived(junk, claimed):
+    """Memory that something else wrote: no exception, no reading past what the producer claims, no endless loop."""
+    p = Producer()
+    p._store(0, junk)
+    claimed &= ~7
+    struct.pack_into("<Q", p.memory, 0, claimed)
+    with use_host(p.host), ring() as r:
+        for _ in range(100):
+            before = p.consumed
+            for payload in r.consume():
+                assert len(payload) <= 2 * SIZE
+            assert before <= p.consumed <= claimed + SIZE
+            if p.consumed == before:
+                break
+        else:
+            pytest.fail("it goes on for ever")
+
+
+def test_a_cpu_that_went_offline_is_passed_over():
+    """Between reading the list of CPUs and opening its event."""
+    host = FakeHost({"/sys/devices/system/cpu/online": "0-1\n", "/sys/devices/system/cpu/possible": "0-1\n"})
+
+    def opened(call):
+        if call.args[2] == 1:
+            raise OSError(errno.ENODEV, "offline")
+        return 40
+
+    host.on("perf_event_open", opened)
+    host.on("ioctl", lambda _: 0)
+    host.on("bpf", lambda _: 41)
+    with use_host(host), map_create(4, 4, 4, 2) as array, PerfBuffer(array, 1) as buffer:
+        assert buffer.filenos() == [40]
