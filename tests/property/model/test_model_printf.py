@@ -22,14 +22,25 @@ flags = st.lists(st.sampled_from(["-", "0", "+", " "]), max_size=2, unique=True)
 width = st.one_of(st.just(""), st.integers(1, 30).map(str))
 
 
-@given(flags, width, st.sampled_from(["", "hh", "h", "l", "ll"]), st.sampled_from("diuxXo"), st.integers(-(1 << 63), (1 << 63) - 1))
+@given(
+    flags,
+    width,
+    st.sampled_from(["", "hh", "h", "l", "ll"]),
+    st.sampled_from("diuxXo"),
+    st.integers(-(1 << 63), (1 << 63) - 1),
+)
 def test_integers(flag, w, length, kind, value):
     form = f"<%{flag}{w}{length}{kind}>"
     got = format_text(parse_format(form), (I64,), (value,))
     assert got == _c(form, ctypes.c_longlong(value))
 
 
-@given(st.sampled_from(["", "-"]), width, st.one_of(st.just(""), st.integers(0, 12).map(lambda n: f".{n}")), st.text("abcdef %", max_size=20))
+@given(
+    st.sampled_from(["", "-"]),
+    width,
+    st.one_of(st.just(""), st.integers(0, 12).map(lambda n: f".{n}")),
+    st.text("abcdef %", max_size=20),
+)
 def test_strings(flag, w, precision, value):
     form = f"<%{flag}{w}{precision}s>%%"
     got = format_text(parse_format(form), (String(32),), (value,))

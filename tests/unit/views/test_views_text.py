@@ -98,7 +98,10 @@ def test_json_lines():
         '{"type": "hist", "data": {"@h": [{"min": 2, "max": 3, "count": 1}, {"min": 4, "max": 7, "count": 1}]}}\n'
     )
     key = Tuple((String(8), I64))
-    assert view.show(MapOut("c", key, U64, ((("bpftrace", 2), 5),)))[0] == '{"type": "map", "data": {"@c": {"bpftrace,2": 5}}}\n'
+    assert (
+        view.show(MapOut("c", key, U64, ((("bpftrace", 2), 5),)))[0]
+        == '{"type": "map", "data": {"@c": {"bpftrace,2": 5}}}\n'
+    )
     stats = Agg("stats")
     assert view.show(MapOut("s", None, stats, ((None, (12, 2)),)))[0] == (
         '{"type": "stats", "data": {"@s": {"count": 2, "average": 6, "total": 12}}}\n'
