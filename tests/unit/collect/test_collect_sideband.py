@@ -1,0 +1,66 @@
+"""Processes as perf tells of them. Records are drawn by hand from include/uapi/linux/perf_event.h."""
+
+import struct
+
+from probescope.collect.processes import Processes, _space_of, _without
+from probescope.collect.sideband import Executed, Exited, Forked, MapEvent, Mapped, Missed, decode
+
+
+def record(kind: int, body: bytes, misc: int = 0) -> bytes:
+    body += bytes(-len(body) % 8)
+    return struct.pack("=IHH", kind, misc, 8 + len(body)) + body
+
+
+def mmap2(pid: int, start: int, size: int, name: bytes, prot: int = 5) -> bytes:
+    return record(10, struct.pack("=IIQQQIIQQII", pid, pid, start, size, 0x1000, 8, 1, 42, 0, prot, 2) + name + b"\0")
+
+
+def test_decode():
+    data = (
+        record(7, struct.pack("=IIIIQ", 20, 10, 20, 10, 0))  # fork
+        + record(7, struct.pack("=IIIIQ", 10, 10, 21, 10, 0))  # a thread: no new process
+        + record(3, struct.pack("=II", 20, 20) + b"cat\0", 1 << 13)  # exec
+        + record(3, struct.pack("=II", 20, 20) + b"cat\0")  # renamed itself
+        + mmap2(20, 0x400000, 0x2000, b"/bin/cat")
+        + mmap2(20, 0x600000, 0x2000, b"/bin/cat", prot=3)  # data
+        + record(2, struct.pack("=QQ", 1, 17))
+        + record(4, struct.pack("=IIIIQ", 20, 10, 20, 10, 0))
+    )
+    assert list(decode(data)) == [
+        Forked(20, 10),
+        Executed(20),
+        MapEvent(20, Mapped(0x400000, 0x402000, 0x1000, "/bin/cat", 42)),
+        Missed(17),
+        Exited(20),
+    ]
+
+
+def test_short_records_are_passed_over():
+    """A kernel that tells less, or bytes that are damaged, must not end a session."""
+    assert list(decode(record(10, b"\0" * 8) + record(4, b"\0" * 8) + record(2, b"") + b"\1\2\3")) == []
+
+
+def test_later_mappings_hide_earlier_ones():
+    old = Mapped(0x1000, 0x5000, 0, "/a", 1)
+    new = Mapped(0x2000, 0x3000, 0, "/b", 2)
+    assert _without(old, new) == [Mapped(0x1000, 0x2000, 0, "/a", 1), Mapped(0x3000, 0x5000, 0x2000, "/a", 1)]
+
+
+def test_a_process_that_ended_keeps_its_mappings():
+    """Stacks are printed long after their process is gone."""
+    p = Processes()
+    for change in (Executed(-5), MapEvent(-5, Mapped(0x1000, 0x2000, 0, "/nowhere", 9)), Exited(-5)):
+        p._apply(change)
+    frame = p.symbol(-5, 0x1004)
+    assert (frame.module, frame.offset) == ("/nowhere", 4)
+
+
+def test_a_fork_has_the_mappings_of_its_parent():
+    p = Processes()
+    p._apply(Executed(-5))
+    p._apply(MapEvent(-5, Mapped(0x1000, 0x2000, 0, "/nowhere", 9)))
+    p._apply(Forked(-6, -5))
+    p._apply(Executed(-5))
+    assert p.symbol(-6, 0x1004).module == "/nowhere"
+    assert p.symbol(-5, 0x1004).module == ""
+    assert len(_space_of(p._known[-6])) == 1
