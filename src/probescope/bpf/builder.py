@@ -271,8 +271,8 @@ class Builder:
         return slot
 
     def begin(self, slot: Slot) -> None:
-        """From here on the slot may be used; its content is undefined. Every path to a use comes through here, and every
-        path from here through ``end`` (or it keeps its bytes from others until the function ends)."""
+        """From here on the slot may be used; its content is undefined. Every path to a use comes through here, and
+        every path from here through ``end`` (or it keeps its bytes from others until the function ends)."""
         self.add(Op("begin", imm=slot.index))
 
     def end(self, slot: Slot) -> None:
