@@ -30,6 +30,8 @@ def demangle(name: str) -> str:
 def _demangle(name: str) -> str:
     from probescope.debuginfo.rust_names import legacy, v0
 
+    if name.startswith("_GLOBAL_"):
+        return (_global(name) if len(name) > 11 else "") or name
     plain = name.lstrip("_")
     if plain.startswith("R"):
         return v0("_" + plain) or name
@@ -39,20 +41,26 @@ def _demangle(name: str) -> str:
 def itanium(name: str) -> str:
     """A C++ name, with its clones (``.isra.0``) and version; empty if it is none."""
     from probescope.debuginfo.itanium import Parser
-    from probescope.debuginfo.itanium_nodes import Malformed, Wrapped, text_of
+    from probescope.debuginfo.itanium_nodes import Malformed, text_of
 
-    before, start = "", name.find("_Z")
-    if name.startswith("_GLOBAL_") and name[9:12] in ("I__", "D__", "I_Z", "D_Z"):
-        before = f"global {'constructors' if name[9] == 'I' else 'destructors'} keyed to "
-    elif name[:start].strip("_"):
+    start = name.find("_Z")
+    if start < 0 or name[:start].strip("_"):
         return ""
     body, version, rest = name[start + 2 :].partition("@")
     core, clones = _cut_clones(body)
     try:
-        text = text_of(Wrapped(before, Parser(core).whole()))
+        text = text_of(Parser(core).whole())
     except (Malformed, RecursionError, IndexError):
         return ""
     return text + clones + version + rest
+
+
+def _global(name: str) -> str:
+    """``_GLOBAL__I_x``: what runs before or after main for a file, named by something in it."""
+    if name[8] not in "_.$" or name[9] not in "ID" or name[10] != "_":
+        return ""
+    kind = "constructors" if name[9] == "I" else "destructors"
+    return f"global {kind} keyed to {demangle(name[11:])}"
 
 
 def _cut_clones(body: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ substitution (``S_``, ``S0_``...); ``T_``, ``T0_``... are the template arguments
 
 from __future__ import annotations
 
-from probescope.debuginfo.itanium_compound import Forward, Pack
+from probescope.debuginfo.itanium_compound import Lambda, Pack, Param
 from probescope.debuginfo.itanium_data import OPERATORS, QUALIFIERS, SPECIAL, STANDARD
 from probescope.debuginfo.itanium_expr import ExpressionParser
 from probescope.debuginfo.itanium_nodes import (
@@ -33,30 +33,28 @@ class Parser(ExpressionParser):
     """Of one name, given without its leading ``_Z``."""
 
     def whole(self) -> Node:
-        node = self.encoding(top=True)
+        node = self.encoding()
         if self.at < len(self.text):
             raise Malformed("trailing characters")
         return node
 
-    def encoding(self, *, top: bool = False) -> Node:
+    def encoding(self, *, local: bool = False) -> Node:
+        """``local``: the scope of something inside a function, whose result is then not written."""
         self.deeper()
         c = self.peek()
-        node = self.special() if c == "G" or (c == "T" and self.peek(1) != "_") else self._function_or_data(top)
+        node = self.special() if c == "G" or (c == "T" and self.peek(1) != "_") else self._function_or_data(local)
         self.depth -= 1
         return node
 
-    def _function_or_data(self, top: bool) -> Node:
-        outer_args, outer_forward = self.args, self.forward
-        self.args, self.forward, self.quals, self.returns = [], [], "", False
-        name = self.name(tag=True)
-        quals, returns = self.quals, self.returns
-        for f in self.forward:
-            f.node = self.args[f.index] if f.index < len(self.args) else None
-        node: Node = name
-        if self.at < len(self.text) and self.peek() not in "E.@":
+    def _function_or_data(self, local: bool) -> Node:
+        outer_args = self.args
+        self.args, self.quals, self.returns = [], "", False
+        node = self.name(tag=True)
+        quals, args, returns = self.quals, self.args, self.returns
+        if self.peek() not in "E\0.@":
             result = self.type() if returns else None
-            node = Encoding(name, result if top else None, self.parameters(), quals)
-        self.args, self.forward = (self.args, []) if top else (outer_args, outer_forward)
+            node = Encoding(node, None if local else result, self.parameters(), quals, args)
+        self.args = outer_args
         return node
 
     # --- special names ------------------------------------------------------------------------------------------------
@@ -73,11 +71,11 @@ class Parser(ExpressionParser):
         if code in ("Th", "Tv"):
             self.at -= 1
             kind = self._call_offset()
-            return Wrapped(f"{kind} thunk to ", self.encoding(top=True))
+            return Wrapped(f"{kind} thunk to ", self.encoding())
         if code == "Tc":
             self._call_offset()
             self._call_offset()
-            return Wrapped("covariant return thunk to ", self.encoding(top=True))
+            return Wrapped("covariant return thunk to ", self.encoding())
         return self._rare_special(code)
 
     def _rare_special(self, code: str) -> Node:
@@ -94,9 +92,9 @@ class Parser(ExpressionParser):
             kind = {"t": "transaction clone for ", "n": "non-transaction clone for "}.get(self.peek())
             self.at += code == "GT"
             if code == "GA":
-                return Wrapped("hidden alias for ", self.encoding(top=True))
+                return Wrapped("hidden alias for ", self.encoding())
             if kind is not None:
-                return Wrapped(kind, self.encoding(top=True))
+                return Wrapped(kind, self.encoding())
         raise Malformed("unknown special name")
 
     def _call_offset(self) -> str:
@@ -196,7 +194,7 @@ class Parser(ExpressionParser):
 
     def _local(self, tag: bool) -> Node:
         self.need("Z")
-        function = self.encoding()
+        function = self.encoding(local=True)
         self.need("E")
         if self.eat("s"):
             self._discriminator()
@@ -275,11 +273,9 @@ class Parser(ExpressionParser):
         if self.eat("t"):
             node: Node = Name(f"{{unnamed type#{self._count()}}}")
         elif self.eat("l"):
-            outer, self.in_lambda = self.in_lambda, True
             params = self.parameters()
-            self.in_lambda = outer
             self.need("E")
-            node = Listed("{lambda(", params, f")#{self._count()}}}")
+            node = Lambda(params, self._count())
         else:
             raise Malformed("unknown unnamed entity")
         return node
@@ -347,15 +343,7 @@ class Parser(ExpressionParser):
         index = 0 if self.eat("_") else self.digits() + 1
         if index:
             self.need("_")
-        if self.in_lambda:
-            return Name(f"auto:{index + 1}")
-        if self.conversion:
-            forward = Forward(index)
-            self.forward.append(forward)
-            return forward
-        if index >= len(self.args):
-            raise Malformed("an unknown template parameter")
-        return self.args[index]
+        return Param(index)
 
     def substitution(self) -> Node:
         self.need("S")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-BUILTINS: dict[str, str] = dict(
-    pair.split("=")
-    for pair in (
-        "v=void|w=wchar_t|b=bool|c=char|a=signed char|h=unsigned char|s=short|t=unsigned short|i=int|j=unsigned int|"
-        "l=long|m=unsigned long|x=long long|y=unsigned long long|n=__int128|o=unsigned __int128|f=float|d=double|"
-        "e=long double|g=__float128|z=...|Dd=decimal64|De=decimal128|Df=decimal32|Dh=half|Di=char32_t|Ds=char16_t|"
-        "Du=char8_t|Da=auto|Dc=decltype(auto)|Dn=decltype(nullptr)"
-    ).split("|")
+_BUILTINS = (
+    "v=void|w=wchar_t|b=bool|c=char|a=signed char|h=unsigned char|s=short|t=unsigned short|i=int|j=unsigned int|"
+    "l=long|m=unsigned long|x=long long|y=unsigned long long|n=__int128|o=unsigned __int128|f=float|d=double|"
+    "e=long double|g=__float128|z=...|Dd=decimal64|De=decimal128|Df=decimal32|Dh=half|Di=char32_t|Ds=char16_t|"
+    "Du=char8_t|Da=auto|Dc=decltype(auto)|Dn=decltype(nullptr)"
 )
+BUILTINS: dict[str, str] = {code: text for code, _, text in (p.partition("=") for p in _BUILTINS.split("|"))}
 
 _STRING = "basic_string<char, std::char_traits<char>, std::allocator<char> >"
 STANDARD: dict[str, tuple[str, str]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probescope.debuginfo.itanium_compound import Expansion, Pack
+from probescope.debuginfo.itanium_compound import Expansion, PackLength
 from probescope.debuginfo.itanium_data import INTEGER_SUFFIX, OPERATORS
 from probescope.debuginfo.itanium_nodes import (
     Encoding,
@@ -12,7 +12,6 @@ from probescope.debuginfo.itanium_nodes import (
     Name,
     Nested,
     Node,
-    Out,
     Templated,
 )
 from probescope.debuginfo.itanium_types import TypeParser
@@ -78,15 +77,20 @@ class ExpressionParser(TypeParser):
         return Joined("(", _operand(first), sign, "...", sign, _operand(self.expression()), ")")
 
     def _scoped(self) -> Node:
-        """``sr <type> <name>``: a member of a dependent type."""
+        """``sr <type> <name>`` or ``sr <name>+ E <name>``: a member of a dependent type."""
         self.at += 2
-        if self.eat("N"):
-            scope = self.type()
-            while not self.eat("E"):
-                scope = Nested(scope, self._with_args(self.source_name()))
-        else:
-            scope = self.type()
-        return Nested(scope, self._unresolved())
+        if not self.peek().isdigit():
+            return self._member(self.type())
+        scope = self._with_args(self.source_name())
+        while not self.eat("E"):
+            scope = Nested(scope, self._with_args(self.source_name()))
+        return self._member(scope)
+
+    def _member(self, scope: Node) -> Node:
+        member = self._unresolved()
+        if isinstance(member, Templated):
+            return Templated(Nested(scope, member.name), member.args)
+        return Nested(scope, member)
 
     def _with_args(self, name: Node) -> Node:
         return Templated(name, self.template_args()) if self.peek() == "I" else name
@@ -162,9 +166,9 @@ class ExpressionParser(TypeParser):
             return Joined(sign, node)
         if code == "nx":
             return Joined(sign, "(", node, ")")
-        if code == "ad" and isinstance(node, Encoding) and isinstance(node.name, Nested):
+        if code == "ad" and isinstance(node, Encoding) and isinstance(node.name, Nested) and not node.quals:
             node = node.name  # the address of a member is written without its parameters
-        return Joined(sign, _operand(node))
+        return Joined(f"{sign} " if sign[-1].isalpha() else sign, _operand(node))
 
     def _binary(self, code: str, sign: str) -> Node:
         first, second = self.expression(), self._right_operand(code)
@@ -213,24 +217,12 @@ class ExpressionParser(TypeParser):
 def _literal(code: str, of: Node, value: str) -> Node:
     value = "-" + value[1:] if value.startswith("n") else value
     if code in INTEGER_SUFFIX:
-        return Name(value + INTEGER_SUFFIX[code])
+        return Joined(value + INTEGER_SUFFIX[code])
     if code == "b" and value in ("0", "1"):
-        return Name("true" if value == "1" else "false")
+        return Joined("true" if value == "1" else "false")
     if code in "fdeg" and value:
         return Joined("(", of, ")[", value, "]")
     return Joined("(", of, ")", value) if value else of
-
-
-class PackLength(Node):
-    """``sizeof...(T)``: the number of elements."""
-
-    __slots__ = ("nodes",)
-
-    def __init__(self, nodes: list[Node]) -> None:
-        self.nodes = nodes
-
-    def left(self, o: Out) -> None:
-        o.put(str(sum(len(n.nodes) if isinstance(n, Pack) else 1 for n in self.nodes)))
 
 
 def _operand(node: Node) -> Node:

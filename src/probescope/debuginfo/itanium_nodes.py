@@ -17,15 +17,27 @@ class Malformed(Exception):
     """The name does not follow the grammar, or goes beyond a limit."""
 
 
-class Out:
-    """The text so far. ``pack_index`` and ``pack_max``: which element of parameter packs is being written."""
+class Scope:
+    """The template arguments of the function being written, and the scope that they themselves are in."""
 
-    __slots__ = ("depth", "nodes", "pack_index", "pack_max", "parts", "size")
+    __slots__ = ("args", "outer")
+
+    def __init__(self, args: Sequence[Node], outer: Scope | None) -> None:
+        self.args, self.outer = args, outer
+
+
+class Out:
+    """The text so far. ``pack_index`` and ``pack_max``: which element of parameter packs is being written. ``scope``:
+    what template parameters mean; in the parameters of a generic lambda (``in_lambda``) they are ``auto``."""
+
+    __slots__ = ("depth", "in_lambda", "nodes", "pack_index", "pack_max", "parts", "scope", "size")
 
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.size = self.nodes = self.depth = self.pack_index = 0
         self.pack_max: int | None = None
+        self.scope: Scope | None = None
+        self.in_lambda = False
 
     def put(self, text: str) -> None:
         if text:
@@ -94,6 +106,10 @@ class Node:
     def shape(self, o: Out) -> str:
         """``f`` for a function type, ``a`` for an array: pointers to these need parentheses."""
         return ""
+
+    def wraps(self, o: Out) -> bool:
+        """Whether it has a right part: what it is the result of stands inside it, without a blank."""
+        return bool(self.shape(o))
 
     def base(self) -> str:
         """The last name, which constructors repeat."""
@@ -222,17 +238,25 @@ class Listed(Node):
 
 
 class Encoding(Node):
-    """A function with its parameters. ``result`` is written for templates only."""
+    """A function with its parameters. ``result`` is written for templates only, ``args`` are the template's."""
 
-    __slots__ = ("name", "params", "quals", "result")
+    __slots__ = ("args", "name", "params", "quals", "result")
 
-    def __init__(self, name: Node, result: Node | None, params: Sequence[Node], quals: str) -> None:
-        self.name, self.result, self.params, self.quals = name, result, params, quals
+    def __init__(
+        self, name: Node, result: Node | None, params: Sequence[Node], quals: str, args: Sequence[Node]
+    ) -> None:
+        self.name, self.result, self.params, self.quals, self.args = name, result, params, quals, args
 
     def left(self, o: Out) -> None:
+        o.scope, lambda_outside = Scope(self.args, o.scope), o.in_lambda
+        o.in_lambda = False
+        self._write(o)
+        o.scope, o.in_lambda = o.scope.outer, lambda_outside
+
+    def _write(self, o: Out) -> None:
         if self.result is not None:
             o.left(self.result)
-            if not self.result.shape(o):
+            if not self.result.wraps(o):
                 o.put(" ")
         o.show(self.name)
         o.put("(")

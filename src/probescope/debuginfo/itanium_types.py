@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from probescope.debuginfo.itanium_compound import Array, Expansion, Forward, Function, Pointing, Qualified
+from probescope.debuginfo.itanium_compound import Array, Expansion, Function, Pointing, Qualified
 from probescope.debuginfo.itanium_data import BUILTINS, QUALIFIERS
 from probescope.debuginfo.itanium_nodes import MAX_NESTING, Malformed, Name, Node, Templated, Wrapped
 
@@ -10,16 +10,16 @@ MAX_SUBSTITUTIONS = 1 << 14
 
 
 class Reader:
-    """``at`` is the place in ``text``. State of the name at hand: ``args`` are what T_ means, ``quals`` the qualifiers of
-    a member function, ``returns`` whether its result is mangled, ``converts`` that it is a conversion or constructor."""
+    """``at`` is the place in ``text``. State of the name at hand: ``args`` are its template arguments, ``quals`` the
+    qualifiers of a member function, ``returns`` whether its result is mangled, ``converts`` that it is a conversion or
+    constructor."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at, self.depth = text, 0, 0
         self.subs: list[Node] = []
         self.args: list[Node] = []
-        self.forward: list[Forward] = []
         self.quals = ""
-        self.returns = self.converts = self.conversion = self.in_lambda = False
+        self.returns = self.converts = self.conversion = False
 
     def peek(self, ahead: int = 0) -> str:
         """The next character; NUL at the end, so that it can be looked for in any set of characters."""
@@ -74,7 +74,7 @@ class Reader:
     def name(self, *, tag: bool = False) -> Node:
         raise NotImplementedError
 
-    def encoding(self, *, top: bool = False) -> Node:
+    def encoding(self, *, local: bool = False) -> Node:
         raise NotImplementedError
 
     def expression(self) -> Node:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 MAX_TEXT = 1 << 16
 MAX_STEPS = 1 << 16
 MAX_NESTING = 120
 
-_BASIC: dict[str, str] = dict(
-    pair.split("=")
-    for pair in (
-        "a=i8|b=bool|c=char|d=f64|e=str|f=f32|h=u8|i=isize|j=usize|l=i32|m=u32|n=i128|o=u128|p=_|s=i16|t=u16|"
-        "u=()|v=...|x=i64|y=u64|z=!"
-    ).split("|")
+_BASICS = (
+    "a=i8|b=bool|c=char|d=f64|e=str|f=f32|h=u8|i=isize|j=usize|l=i32|m=u32|n=i128|o=u128|p=_|s=i16|t=u16|"
+    "u=()|v=...|x=i64|y=u64|z=!"
 )
+_BASIC: dict[str, str] = {code: text for code, _, text in (p.partition("=") for p in _BASICS.split("|"))}
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _INTEGERS = frozenset("ahijlmnostxy")
 
@@ -62,7 +60,7 @@ class V0Parser:
                 raise V0Malformed("the text is too long")
 
     @contextmanager
-    def deeper(self) -> Iterator[None]:
+    def deeper(self) -> Generator[None, None, None]:
         self.steps += 1
         self.depth += 1
         if self.steps > MAX_STEPS or self.depth > MAX_NESTING:
@@ -92,8 +90,8 @@ class V0Parser:
         number = self.disambiguator()
         unicode = self.eat("u")
         start = self.at
-        while self.peek() in "0123456789" and self.at - start < 6:
-            self.at += 1
+        while self.peek() in "0123456789" and self.at - start < 6 and self.text[start] + str(self.at - start) != "01":
+            self.at += 1  # a number that starts with 0 is 0
         if self.at == start:
             raise V0Malformed("a name expected")
         length = int(self.text[start : self.at])
@@ -188,7 +186,7 @@ class V0Parser:
         self.put(f"'{chr(ord('a') + depth)}" if depth < 26 else f"'_{depth}")
 
     @contextmanager
-    def binder(self) -> Iterator[None]:
+    def binder(self) -> Generator[None, None, None]:
         count = self.base62() + 1 if self.eat("G") else 0
         if count > 1000:
             raise V0Malformed("too many lifetimes")
