@@ -1,11 +1,29 @@
 """One tool for every tracing mechanism of Linux.
 
-In: nothing. Out: ``__version__``, and later the names of :mod:`probescope.api`, both looked up on first use: importing
-this package must cost nothing, because every start of the command line does it. Anyone may import this.
+In: nothing. Out: ``__version__``, and the names of ``probescope.api``, looked up on first use: importing this package must
+cost nothing, because every start of the command line does it. Anyone may import this.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from probescope._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from probescope.api import Request as Request
+    from probescope.api import build as build
+    from probescope.api import doctor as doctor
+    from probescope.api import explain as explain
+    from probescope.api import list_probes as list_probes
+    from probescope.api import run as run
+
+__all__ = ["Request", "__version__", "build", "doctor", "explain", "list_probes", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'probescope' has no attribute {name!r}")
+    from probescope import api
+
+    return getattr(api, name)

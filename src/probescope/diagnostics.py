@@ -15,8 +15,9 @@ Rendering follows the shape that users of bpftrace know:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from probescope.frozen import dataclass, field
 from typing import Literal
+
+from probescope.frozen import dataclass, field
 
 Severity = Literal["error", "warning", "info"]
 

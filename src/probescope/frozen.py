@@ -24,7 +24,7 @@ class FieldSpec:
 
     __slots__ = ("compare", "default", "default_factory", "kw_only", "name", "repr", "setter")
 
-    def __init__(self, default: Any, factory: Any, compare: bool, repr_: bool, kw_only: bool) -> None:  # noqa: N807
+    def __init__(self, default: Any, factory: Any, compare: bool, repr_: bool, kw_only: bool) -> None:
         self.name = ""
         self.default = default
         self.default_factory = factory

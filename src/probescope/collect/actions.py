@@ -13,8 +13,8 @@ from probescope.frozen import dataclass
 from probescope.ir.program import Action, Program
 from probescope.model.aggregate import monoid
 from probescope.model.output import MapOut, Output, Text, ValueOut
-from probescope.model.text import format_text, value_text
-from probescope.model.types import U64, Agg
+from probescope.model.text import format_text
+from probescope.model.types import Agg
 
 Sink = Callable[[Output], None]
 
@@ -132,7 +132,7 @@ class Actions:
         self.sink(Text("cat", read_some(path, self.program.settings.max_cat_bytes), done))
 
     def _system(self, action: Action, values: tuple[Any, ...]) -> None:
-        from probescope.collect.files import run_shell
+        from probescope.kernel.shell import run_shell
 
         command, done = self.text_of(action, values)
         if self._unsafe:
@@ -146,7 +146,3 @@ class Actions:
         from probescope.collect.files import append_packet
 
         append_packet(action.params[0], values[0], self.finisher.now_ns())
-
-
-def number_text(value: Any) -> str:
-    return value_text(U64, value)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from probescope.evaluate.world import Blank
+from probescope.kernel import procfs
 
 _CLOCKS = {"": 7, "boot": 7, "monotonic": 1, "tai": 11, "sw_tai": 11, "realtime": 0}
 
@@ -22,7 +23,7 @@ class OwnEvent(Blank):
             "uid": lambda _: os.getuid(),
             "gid": lambda _: os.getgid(),
             "comm": lambda _: own_comm(),
-            "cpu": lambda _: current_cpu(),
+            "cpu": lambda _: procfs.last_cpu(os.getpid()),
             "nsecs": lambda clock: time.clock_gettime_ns(_CLOCKS[clock]),
             "elapsed": lambda _: max(0, time.clock_gettime_ns(7) - start_ns) if start_ns else 0,
             "rand": lambda _: int.from_bytes(os.urandom(4), "little"),
@@ -38,17 +39,10 @@ class OwnEvent(Blank):
 
 
 def own_comm() -> bytes:
-    from probescope.kernel.procfs import comm
-
-    return comm(os.getpid()).encode("utf-8", "surrogateescape")
+    return procfs.comm(os.getpid()).encode("utf-8", "surrogateescape")
 
 
 def own_cgroup() -> int:
     from probescope.kernel.cgroups import cgroup_id, cgroups_of
 
     return cgroup_id(cgroups_of(os.getpid()).get("", "/")) or 0
-
-
-def current_cpu() -> int:
-    with open("/proc/self/stat", "rb") as f:
-        return int(f.read().rsplit(b")", 1)[1].split()[36])

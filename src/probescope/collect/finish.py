@@ -216,11 +216,30 @@ def symbol_text(f: Frame) -> str:
 
 
 def inet_text(v: bytes) -> str:
-    import socket
+    """Dotted, or by RFC 5952: the longest run of zero groups becomes ``::``."""
+    if len(v) != 16:
+        return ".".join(map(str, v))
+    if v[:12] == bytes(10) + b"\xff\xff":
+        return "::ffff:" + inet_text(v[12:])
+    groups = [f"{v[i] << 8 | v[i + 1]:x}" for i in range(0, 16, 2)]
+    start, length = _zeros(groups)
+    if length < 2:
+        return ":".join(groups)
+    return ":".join(groups[:start]) + "::" + ":".join(groups[start + length :])
 
-    if not v:
-        return ""
-    return socket.inet_ntop(socket.AF_INET if len(v) == 4 else socket.AF_INET6, v)
+
+def _zeros(groups: list[str]) -> tuple[int, int]:
+    """Start and length of the first longest run of zero groups."""
+    best = (0, 0)
+    at = 0
+    while at < len(groups):
+        end = at
+        while end < len(groups) and groups[end] == "0":
+            end += 1
+        if end - at > best[1]:
+            best = (at, end - at)
+        at = end + 1
+    return best
 
 
 def strftime(form: str, wall_ns: int) -> str:
@@ -252,9 +271,6 @@ def syscall_name(number: int) -> str:
 
 
 def signal_name(number: int) -> str:
-    import signal
+    from probescope.kernel.signals import name_of
 
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return str(number)
+    return name_of(number)

@@ -76,11 +76,5 @@ def ring_bytes(asked: int) -> int:
 
 def own_namespace() -> tuple[int, int] | None:
     """(device, inode) of our pid namespace, ``None`` in the initial one."""
-    from probescope.kernel.procfs import namespace
-
-    inode = namespace("self", "pid")
-    if inode in (0, INITIAL_PID_NAMESPACE):
-        return None
-    import os
-
-    return os.stat("/proc/self/ns/pid").st_dev, inode
+    device, inode = host().inode("/proc/self/ns/pid")
+    return None if inode == INITIAL_PID_NAMESPACE else (device, inode)

@@ -18,17 +18,18 @@ from types import TracebackType
 from typing import Any, Self
 
 from probescope.collect.actions import Actions, Sink
-from probescope.collect.child import Child
 from probescope.collect.event import OwnEvent
 from probescope.collect.finish import Finisher
 from probescope.collect.kernel_side import KernelSide
 from probescope.collect.names import Names
 from probescope.collect.options import SessionOptions
-from probescope.collect.signals import Signals
 from probescope.collect.timers import Timers
 from probescope.evaluate.machine import Machine
 from probescope.evaluate.store import MemoryStore
 from probescope.ir.program import Program
+from probescope.kernel.child import Child
+from probescope.kernel.host import host
+from probescope.kernel.signals import Signals
 from probescope.model.output import Attached, Ended, Output
 from probescope.model.plan import UserRun
 from probescope.model.types import TypeTable
@@ -203,13 +204,10 @@ class Session:
         )
 
     def _wait(self, timeout_ms: int) -> None:
-        import select
-
-        poller = select.poll()
-        poller.register(self._signals.fileno(), select.POLLIN)
+        fds = [self._signals.fileno()]
         if self._child is not None:
-            poller.register(self._child.fileno(), select.POLLIN)
-        poller.poll(max(0, timeout_ms))
+            fds.append(self._child.fileno())
+        host().poll(fds, max(0, timeout_ms))
         self._signals.drain()
 
     def _run_user(self, when: str) -> None:

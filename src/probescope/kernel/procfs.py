@@ -81,6 +81,11 @@ def start_ticks(pid: int) -> int:
     return int(_stat(pid, 19) or 0)
 
 
+def last_cpu(pid: int) -> int:
+    """The CPU that it ran on last: of our own process, the current one. 0 if it is gone."""
+    return int(_stat(pid, 36) or 0)
+
+
 def _stat(pid: int, index: int) -> str:
     """A field of /proc/PID/stat; ``index`` 0 is the state, the first one after the name in its parentheses."""
     # the name may itself hold blanks and parentheses: the last one ends it

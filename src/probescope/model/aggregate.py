@@ -20,8 +20,9 @@ from probescope.model.types import Agg, Int, wrap
 State = Any
 
 _I64 = Int(8, True)
-_INNER = ("sum", "min", "max", "avg", "count")
-"""Inner aggregations of tseries, by the code in ``Agg.args[2]``."""
+_INNER = ("sum", "min", "max", "avg", "count", "last")
+"""Inner aggregations of tseries, by the code in ``Agg.args[2]``. ``last`` keeps the value observed last: of two
+states, the second one's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,12 @@ def _extreme(pick: Callable[[int, int], int]) -> Callable[[Agg], Monoid]:
         return Monoid(lambda: None, lambda s, v, _w: merge(s, v), merge, lambda s: 0 if s is None else s)
 
     return make
+
+
+def _last(_: Agg) -> Monoid:
+    return Monoid(
+        lambda: None, lambda _s, v, _w: v, lambda a, b: a if b is None else b, lambda s: 0 if s is None else s
+    )
 
 
 def divide(total: int, count: int) -> int:
@@ -225,4 +232,5 @@ _MAKERS: dict[str, Callable[[Agg], Monoid]] = {
     "lhist": _histogram(lambda a, v: linear_bucket(v, a.args[0], a.args[1], a.args[2])),
     "llquantize": _histogram(lambda a, v: loglinear_bucket(v, *a.args)),
     "tseries": _tseries,
+    "last": _last,
 }

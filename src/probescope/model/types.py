@@ -271,3 +271,17 @@ def wrap(value: int, t: Type) -> int:
     bits = width(t) * 8
     value &= (1 << bits) - 1
     return value - (1 << bits) if signed(t) and value >> (bits - 1) else value
+
+
+def item_names(t: Type | None) -> tuple[str, ...]:
+    """Column names for a key: ``key``, or ``key0``, ``key1``... for a tuple, or the names of a record; none for no
+    key."""
+    match t:
+        case None:
+            return ()
+        case Tuple(items=items):
+            return tuple(f"key{i}" for i in range(len(items)))
+        case Record(fields=fields):
+            return tuple(n for n, _ in fields)
+        case _:
+            return ("key",)

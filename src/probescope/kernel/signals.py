@@ -58,3 +58,11 @@ class Signals:
             os.close(self._read)
             os.close(self._write)
             self._read = self._write = -1
+
+
+def name_of(number: int) -> str:
+    """``SIGKILL`` for 9; the number itself where it has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

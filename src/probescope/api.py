@@ -1,0 +1,138 @@
+"""The Python front door: probescope as a library.
+
+    import probescope
+
+    with probescope.run('tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }') as session:
+        session.wait(5)
+        print(session.maps["@"])          # {'bash': 12, 'python3': 480}
+
+``run`` gives a session; ``build`` stops before the kernel is touched; ``list_probes``, ``doctor`` and ``explain``
+answer as the commands of the same names do. Errors are those of ``probescope.errors``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from probescope.frozen import dataclass, field
+
+if TYPE_CHECKING:
+    from probescope.collect.actions import Sink
+    from probescope.collect.session import Session
+    from probescope.diagnostics import Diagnostic
+    from probescope.ir.program import Program
+    from probescope.live import LiveSession
+    from probescope.model.probe import ProbeSpec
+    from probescope.plan.explain import Explained
+    from probescope.plan.request import BpfPlan
+    from probescope.sources.context import ResolveContext
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A program and how to run it. ``name`` is what diagnostics call the text. ``parameters`` are ``$1``... and, in
+    the form ``--name=value``, the options that the script asks for by ``getopt``."""
+
+    text: str
+    name: str = "stdin"
+    parameters: tuple[str, ...] = ()
+    pid: int = 0
+    command: str = ""
+    unsafe: bool = False
+    via: Literal["auto", "bpf"] = "auto"
+    include_dirs: tuple[str, ...] = ()
+    includes: tuple[str, ...] = ()
+    texts: bool = False
+    everything: bool = False
+    mode: str = ""
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A program that was checked, lowered and planned for this machine; nothing is in the kernel yet."""
+
+    request: Request
+    program: Program
+    plan: BpfPlan
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def session(self, sink: Sink) -> Session:
+        """A session that says what happens to ``sink``. Raises UsageError if ``-c`` names no program."""
+        from probescope.collect.options import SessionOptions
+        from probescope.collect.session import Session
+        from probescope.host_types import kernel_types
+        from probescope.kernel.child import split_command
+
+        r = self.request
+        options = SessionOptions(
+            pid=r.pid,
+            command=split_command(r.command) if r.command else (),
+            unsafe=r.unsafe,
+            via=r.via,
+            texts=r.texts,
+            everything=r.everything,
+            types=kernel_types,
+        )
+        return Session(self.program, self.plan, sink, options)
+
+
+def build(request: Request) -> Built:
+    """Parse, check, lower and plan. Raises ScriptError, ProbeError, UsageError or KernelError."""
+    from probescope.collect.host import plan_request
+    from probescope.collect.options import SessionOptions
+    from probescope.front import lower
+    from probescope.plan.bpf import plan_bpf
+
+    program, warnings = lower(request)
+    plan = plan_bpf(program, plan_request(SessionOptions(pid=request.pid, via=request.via)))
+    return Built(request, program, plan, warnings)
+
+
+def run(text: str, **options: Any) -> LiveSession:
+    """Start a program. Use it as a context manager: leaving it stops the session. ``options`` are the fields of
+    ``Request``."""
+    from probescope.live import LiveSession
+
+    return LiveSession(build(Request(text, **options)))
+
+
+def list_probes(pattern: str = "*", *, pid: int = -1) -> Iterator[str]:
+    """Full names of probes that match a glob, as they come."""
+    from probescope.sources import registry
+
+    return registry.list_probes(pattern, resolve_context(pid=pid))
+
+
+def doctor(*, everything: bool = False) -> dict[str, Any]:
+    """What this kernel and these privileges can do, as JSON-able values."""
+    from probescope.cli.doctor import gather
+
+    return gather(everything=everything)
+
+
+def explain(what: str) -> Explained:
+    """How a probe, or a program, would be traced here and why."""
+    from probescope.plan.explain import explanation
+
+    text = what if "{" in what else f"{what} {{ @ = count(); }}"
+    built = build(Request(text))
+    return explanation(built.program, built.plan.plan)
+
+
+def parse_probe(text: str) -> ProbeSpec:
+    """One probe as written, split into its parts. Raises ScriptError."""
+    from probescope.front import parse_probe as parse
+
+    return parse(text)
+
+
+def resolve_context(*, pid: int = -1, max_probes: int = 1 << 20) -> ResolveContext:
+    """What sources need to know of this machine."""
+    from probescope.collect.host import arch
+    from probescope.host_types import kernel_types
+    from probescope.sources.context import ResolveContext
+
+    return ResolveContext(pid=pid, arch=arch(), types=kernel_types(), max_probes=max_probes)
