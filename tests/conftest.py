@@ -32,7 +32,6 @@ ALLOWED_SKIPS = (
     "this kernel has no bpf_loop",
     "this machine has no hardware counters",
     "not on this architecture",
-    "bench only",
 )
 
 

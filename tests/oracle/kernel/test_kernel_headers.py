@@ -15,7 +15,7 @@ INCLUDE = Path("/usr/include/linux")
 def header(name: str) -> str:
     path = INCLUDE / name
     if not path.exists():
-        pytest.skip(f"bench only: no {path}")
+        pytest.skip(f"needs linux-libc-dev: no {path}")
     return re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
 
 

@@ -26,6 +26,7 @@ def findings(tmp_path, monkeypatch, name: str, text: str) -> list[str]:
         ("cli/x.py", "print(1)\n", None),
         ("sources/x.py", "open('/proc/kallsyms')\n", "only kernel/ opens /proc/kallsyms"),
         ("sources/x.py", "open(f'/sys/{1}/id')\n", "only kernel/ opens /sys/"),
+        ("sources/x.py", "host().stat('/sys/x')\n", None),
         ("debuginfo/x.py", "open(path, 'rb')\n", None),
         ("model/x.py", "import numpy as np\n", "numpy is imported at import time"),
         ("model/x.py", "def f():\n    import numpy as np\n", None),
