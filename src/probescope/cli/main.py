@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("list", "list probes, with their arguments"),
     "explain": ("explain", "how a probe or program would be traced here, and why"),
     "doctor": ("doctor", "what this kernel and these privileges can do"),
+    "demo": ("demo", "three questions answered on this machine, explained line by line"),
     "completion": ("completion", "print shell completion for bash, zsh or fish"),
 }
 
