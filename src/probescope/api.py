@@ -38,6 +38,7 @@ class Request:
     text: str
     name: str = "stdin"
     parameters: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     pid: int = 0
     command: str = ""
     unsafe: bool = False
@@ -63,7 +64,6 @@ class Built:
         """A session that says what happens to ``sink``. Raises UsageError if ``-c`` names no program."""
         from probescope.collect.options import SessionOptions
         from probescope.collect.session import Session
-        from probescope.host_types import kernel_types
         from probescope.kernel.child import split_command
 
         r = self.request
@@ -74,7 +74,6 @@ class Built:
             via=r.via,
             texts=r.texts,
             everything=r.everything,
-            types=kernel_types,
         )
         return Session(self.program, self.plan, sink, options)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from probescope.diagnostics import Diagnostic, Source
 from probescope.host_types import kernel_types
-from probescope.kernel.host import host
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import Site
 from probescope.sources.context import ResolveContext
@@ -19,15 +18,17 @@ if TYPE_CHECKING:
     from probescope.api import Request
     from probescope.ir.program import Program
     from probescope.lang.bt.check_program import Environment, UserSymbol
+    from probescope.lang.bt.frontend import ScriptOptions
 
 MOST_PROBES = 1 << 20  # the script's own max_probes is checked by the language
 
 
 def lower(request: Request) -> tuple[Program, tuple[Diagnostic, ...]]:
     """The program, valid, and warnings. Raises ScriptError, ProbeError or UsageError."""
-    from probescope.lang.bt.compile import compile_source
+    from probescope.lang.bt.compiler import compile_script
 
-    return compile_source(Source(request.name, request.text), environment(request))
+    done = compile_script(Source(request.name, request.text), environment(request))
+    return done.program, done.warnings
 
 
 def environment(request: Request) -> Environment:
@@ -37,7 +38,6 @@ def environment(request: Request) -> Environment:
     from probescope.kernel.machine import possible_cpus
     from probescope.lang.bt.check_program import Environment
 
-    positional, named = split_parameters(request.parameters)
     return Environment(
         resolve=_Resolver(request),
         types=kernel_types(),
@@ -45,9 +45,7 @@ def environment(request: Request) -> Environment:
         uaddr=_UserAddresses(request),
         cgroupid=_cgroup,
         kfunc=_kfunc,
-        params=positional,
-        options=named,
-        environment=request.environment,
+        script=_script_options(request),
         child=request.command,
         pid=request.pid,
         unsafe=request.unsafe,
@@ -58,17 +56,20 @@ def environment(request: Request) -> Environment:
     )
 
 
-def split_parameters(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str | bool]]:
-    """Positional ones, and ``--name`` or ``--name=value``."""
-    positional: list[str] = []
-    named: dict[str, str | bool] = {}
-    for w in words:
-        if w.startswith("--") and len(w) > 2:
-            name, equals, value = w[2:].partition("=")
-            named[name] = value if equals else True
-        else:
-            positional.append(w)
-    return tuple(positional), named
+def _script_options(request: Request) -> ScriptOptions:
+    from probescope.lang.bt.files import Disk
+    from probescope.lang.bt.frontend import ScriptOptions
+    from probescope.lang.bt.params import Params
+    from probescope.lang.bt.parser import ParseOptions
+
+    parse = ParseOptions(
+        pid=request.pid > 0,
+        files=Disk(),
+        include_dirs=request.include_dirs,
+        system_dirs=("/usr/include",),
+        includes=request.includes,
+    )
+    return ScriptOptions(parse, Params.of(request.parameters, request.options), request.environment)
 
 
 class _Resolver:
@@ -109,14 +110,9 @@ def _child_path(command: str) -> str:
 
 
 def _kernel_address(name: str) -> int | None:
-    from probescope.debuginfo.kallsyms import Kallsyms
-    from probescope.kernel.machine import kallsyms
+    from probescope.collect.host import kernel_symbols
 
-    cache = host().cache
-    if "kallsyms" not in cache:
-        cache["kallsyms"] = Kallsyms(kallsyms())
-    table: Kallsyms = cache["kallsyms"]
-    return table.address(name)
+    return kernel_symbols().address(name)
 
 
 class _UserAddresses:

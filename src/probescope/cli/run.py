@@ -72,7 +72,7 @@ STAGES = ("ast", "ir", "plan", "bpf")
 
 
 def main(argv: list[str]) -> int:
-    args, parameters = parse_arguments(argv)
+    args, parameters, options = parse_arguments(argv)
     if args.info:
         from probescope.cli import doctor
 
@@ -83,11 +83,11 @@ def main(argv: list[str]) -> int:
         from probescope.errors import UsageError
 
         raise UsageError(f'Invalid output format "{args.format}"', hints=["Valid formats: 'text', 'json'"])
-    return run(args, parameters)
+    return run(args, parameters, options)
 
 
-def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Options, and the script's own parameters: what follows the file, or ``--``."""
+def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str], list[str]]:
+    """Our options, the script's parameters (what follows the file), and what follows ``--``."""
     from probescope.errors import UsageError
 
     own, after = argv, []
@@ -102,16 +102,17 @@ def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
         args.file = words.pop(0)
     else:
         args.file = None
-    return args, words + after
+    return args, words, after
 
 
-def run(args: argparse.Namespace, parameters: list[str]) -> int:
+def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> int:
     from probescope.api import Request, build
 
     request = Request(
         text=args.program if args.program is not None else read_script(args.file),
         name="stdin" if args.program is not None or args.file == "-" else args.file,
         parameters=tuple(parameters),
+        options=tuple(options),
         pid=args.pid,
         command=args.cmd or "",
         unsafe=args.unsafe,

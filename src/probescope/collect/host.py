@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from probescope.bpf.unit import Options
 from probescope.collect.options import SessionOptions
+from probescope.ir.expr import Call
 from probescope.ir.program import Program
+from probescope.ir.walk import clause_nodes
 from probescope.kernel import machine
 from probescope.kernel.host import host
 from probescope.model.arch import X86_64, Arch, by_name
@@ -16,6 +18,9 @@ from probescope.plan.request import BpfPlan, PlanRequest
 RING_BYTES = 4 << 20
 MOST_RING = 1 << 30
 INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO of include/linux/proc_ns.h
+
+if TYPE_CHECKING:
+    from probescope.debuginfo.kallsyms import Kallsyms
 
 State = Literal["yes", "no", "unknown"]
 
@@ -54,18 +59,37 @@ def plan_request(options: SessionOptions, pid: int = 0) -> PlanRequest:
     )
 
 
-def compile_options(program: Program, plan: BpfPlan, options: SessionOptions, cpid: int) -> Options:
+def compile_options(program: Program, plan: BpfPlan, cpid: int) -> Options:
     """What the compiler may count on here."""
     return Options(
         features=HostFeatures(),
         arch=arch(),
-        types=options.types() if options.types else None,
+        types=program.types,
         cpus=max(machine.possible_cpus()) + 1,
         gate=len(plan.plan.steps) > len(plan.units) + 1,
         ring_bytes=ring_bytes(program.settings.ring_bytes),
         cpid=cpid,
         namespace=own_namespace(),
+        ring_wakeup=False,
+        per_cpu_offset=_per_cpu_offset(program),
     )
+
+
+def _per_cpu_offset(program: Program) -> int:
+    """Where the kernel keeps the distances of the CPUs' own variables; looked up for programs that ask for such."""
+    asks = any(isinstance(n, Call) and n.name == "percpu" for c in program.clauses for n in clause_nodes(c))
+    return kernel_symbols().address("__per_cpu_offset") or 0 if asks else 0
+
+
+def kernel_symbols() -> Kallsyms:
+    """The symbols of this kernel, read once."""
+    from probescope.debuginfo.kallsyms import Kallsyms
+
+    cache = host().cache
+    if "kallsyms" not in cache:
+        cache["kallsyms"] = Kallsyms(machine.kallsyms())
+    found: Kallsyms = cache["kallsyms"]
+    return found
 
 
 def ring_bytes(asked: int) -> int:

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 
 from probescope.bpf.storage import storages
-from probescope.bpf.unit import GLOBAL_ACTIVE, GLOBAL_START, GLOBAL_STOP, GLOBAL_WORDS, MapSpec, Object, Options
+from probescope.bpf.unit import GLOBAL_ACTIVE, GLOBAL_START, GLOBAL_STOP, GLOBAL_WORDS, MapSpec, Object
 from probescope.collect.actions import Actions
 from probescope.collect.btfs import KernelBtf
 from probescope.collect.execute import Execution
@@ -19,21 +19,19 @@ from probescope.kernel.bpf_map import Map
 from probescope.kernel.host import Mapping
 from probescope.kernel.ringbuf import RingBuffer
 from probescope.model.output import Lost
-from probescope.model.types import TypeTable
 from probescope.plan.request import BpfPlan
 
 RING_BYTES = 4 << 20
 
 
 class KernelSide:
-    """Phases as in session.py. ``store`` and ``types`` are there after ``prepare``."""
+    """Phases as in session.py. ``store`` is there after ``prepare``."""
 
     def __init__(self, program: Program, plan: BpfPlan, options: SessionOptions, cpid: int) -> None:
         self.program = program
         self.plan = plan
         self.options = options
         self.cpid = cpid
-        self.types: TypeTable | None = None
         self.object: Object | None = None
         self.execution: Execution | None = None
         self._ring: RingBuffer | None = None
@@ -46,8 +44,7 @@ class KernelSide:
         from probescope.bpf.compile import compile_program
         from probescope.collect.host import compile_options
 
-        self.build = compile_options(self.program, self.plan, self.options, self.cpid)
-        self.types = self.build.types
+        self.build = compile_options(self.program, self.plan, self.cpid)
         return compile_program(self.program, self.plan.units, self.build)
 
     def prepare(self) -> None:
@@ -64,7 +61,7 @@ class KernelSide:
         self._losses = Losses(self.object, self._map("counters"), self.program.source)
 
     def reader(self, actions: Actions, *, texts: bool) -> None:
-        self._reader = RecordReader(self.program, actions, types=self.types, texts=texts)
+        self._reader = RecordReader(self.program, actions, types=self.program.types, texts=texts)
 
     def load(self) -> None:
         self._execution.load()
@@ -153,9 +150,3 @@ class KernelSide:
             self._live = self._live and len(self.plan.units) > len(self._execution.read_iterators())
             self._drain()
 
-
-def globals_size() -> int:
-    return GLOBAL_WORDS * 8
-
-
-__all__ = ["KernelSide", "Options", "globals_size"]

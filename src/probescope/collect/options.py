@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
-from probescope.frozen import dataclass, field
-from probescope.model.types import TypeTable
+from probescope.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,5 +20,3 @@ class SessionOptions:
     via: Literal["auto", "bpf"] = "auto"
     texts: bool = True
     everything: bool = False
-    types: Callable[[], TypeTable] | None = field(default=None, compare=False, repr=False)
-    warn: Callable[[str], None] | None = field(default=None, compare=False, repr=False)

@@ -32,7 +32,6 @@ from probescope.kernel.host import host
 from probescope.kernel.signals import Signals
 from probescope.model.output import Attached, Ended, Output
 from probescope.model.plan import UserRun
-from probescope.model.types import TypeTable
 from probescope.plan.request import BpfPlan
 
 POLL_MS = 20  # programs do not wake us for every record: that would cost the traced side more than it costs us to look
@@ -51,7 +50,6 @@ class Session:
         self._reason: str = "end"
         self._stopped = False
         self._start_ns = 0
-        self._types: TypeTable | None = None
         self._child = Child(options.command) if options.command else None
         self.kernel = KernelSide(program, plan, options, self._child.pid if self._child else 0) if plan.units else None
         self._memory = None if self.kernel else MemoryStore(program)
@@ -68,11 +66,11 @@ class Session:
         store: Any = self.kernel.store if self.kernel else self._memory
         self.names = Names(self.program, self.kernel)
         self._finisher = Finisher(
-            self.program, self.names, self.names, types=self.kernel.types if self.kernel else None
+            self.program, self.names, self.names, types=self.program.types
         )
         self.actions = Actions(self.program, maps, self._finisher, self._say, unsafe=self.options.unsafe)
         self._machine = Machine(
-            self.program, store, self.actions.perform, types=self.kernel.types if self.kernel else None
+            self.program, store, self.actions.perform, types=self.program.types
         )
         self._timers = Timers([s for s in self._user if s.when == "interval"])
         if self.kernel:
