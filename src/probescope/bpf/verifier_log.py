@@ -18,6 +18,7 @@ from probescope.frozen import dataclass
 
 _TAIL = 400_000  # characters of a log that are looked at: reasons stand at its end
 _LONGEST = 400
+_MOST_LINES = 8
 
 _INSN = re.compile(r"(\d+): \([0-9a-f]{2}\) ")
 _NAMED = re.compile(r"\binsn (\d+)")
@@ -50,17 +51,22 @@ class Refusal:
 def parse(log: str) -> Refusal:
     """Never raises; a log that says nothing gives an empty ``raw``."""
     lines = log[-_TAIL:].splitlines()
-    at = _reason_line(lines)
-    raw = _clean(lines[at]) if at >= 0 else ""
-    insn = _insn(lines, at, raw)
-    known = _known(raw)
-    if known is None:
-        return Refusal(raw, insn, raw)
-    entry, match = known
+    first, last = _reason_lines(lines)
+    said = [_clean(line) for line in lines[first:last]]
+    raw = said[-1] if said else ""
+    for entry in known_reasons():
+        for text in said:
+            match = entry.pattern.search(text)
+            if match:
+                return Refusal(text, _insn(lines, first, text), _sentence(entry, match), entry.hints, entry.ours)
+    return Refusal(raw, _insn(lines, first, raw), raw)
+
+
+def _sentence(entry: Known, match: re.Match[str]) -> str:
     reason = entry.reason
     for n, group in enumerate(match.groups()):
         reason = reason.replace(f"{{{n}}}", group or "?")
-    return Refusal(raw, insn, reason, entry.hints, entry.ours)
+    return reason
 
 
 def diagnose(
@@ -90,20 +96,28 @@ def span_at(lines: Sequence[tuple[int, Span]], insn: int) -> Span:
     return lines[n][1] if insn >= 0 and n >= 0 else NOWHERE
 
 
-def _reason_line(lines: Sequence[str]) -> int:
-    for at in range(len(lines) - 1, -1, -1):
-        text = lines[at].strip()
-        if text and not _NOISE.match(text) and text.isascii():
-            return at
-    return -1
+def _reason_lines(lines: Sequence[str]) -> tuple[int, int]:
+    """The last run of lines that say why, as a range: often one says it in general, another with numbers."""
+    last = len(lines)
+    while last and not _says_why(lines[last - 1]):
+        last -= 1
+    first = last
+    while first and last - first < _MOST_LINES and _says_why(lines[first - 1]):
+        first -= 1
+    return first, last
 
 
-def _insn(lines: Sequence[str], at: int, raw: str) -> int:
+def _says_why(line: str) -> bool:
+    text = line.strip()
+    return bool(text) and text.isascii() and not _NOISE.match(text)
+
+
+def _insn(lines: Sequence[str], before: int, raw: str) -> int:
     """The instruction that the reason names, or the last one walked before it."""
     named = _NAMED.search(raw)
     if named:
         return _number(named.group(1))
-    for line in reversed(lines[: max(at, 0)]):
+    for line in reversed(lines[:before]):
         walked = _INSN.match(line.lstrip())
         if walked:
             return _number(walked.group(1))
@@ -117,11 +131,3 @@ def _number(digits: str) -> int:
 def _clean(line: str) -> str:
     text = "".join(c if c.isprintable() else "?" for c in line.strip())
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
-
-
-def _known(raw: str) -> tuple[Known, re.Match[str]] | None:
-    for entry in known_reasons():
-        match = entry.pattern.search(raw)
-        if match:
-            return entry, match
-    return None

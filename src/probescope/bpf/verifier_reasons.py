@@ -54,7 +54,7 @@ _TABLE: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
         ("use another kind of probe for it; `probescope doctor` lists what works here",),
         False,
     ),
-    (r"invalid func (\S+)", "this kernel has no helper function {0}", (), False),
+    (r"invalid func \w+#(\d+)", "this kernel has no helper function number {0}", (), False),
     (
         r"cannot call GPL-restricted function from non-GPL",
         "a helper is reserved to GPL programs, and this one is loaded with another licence",
@@ -99,7 +99,7 @@ _TABLE: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
         ("copy the bytes into a variable first",),
         False,
     ),
-    (r"cannot pass map_type (\d+) into func (\S+)", "{1} does not work on a map of this type", (), True),
+    (r"cannot pass map_type (\d+) into func (\w+)", "{1} does not work on a map of this type", (), True),
     (r"write into map forbidden", "it writes into a map that may only be read", (), True),
     (
         r"unknown opcode ([0-9a-f]+)|BPF_\w+ uses reserved fields|invalid atomic operand",
@@ -173,8 +173,9 @@ _TABLE: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
     (r"unreachable insn (\d+)", "instruction {0} can never be reached", (), True),
     (r"jump out of range", "a branch leaves the program", (), True),
     (r"last insn is not an exit or jmp|subprog .* fall through", "it does not end in an exit", (), True),
+    (r"invalid size of register (?:fill|spill)|corrupted spill", "a part of a saved address is used", (), True),
     (
-        r"Unreleased reference id=(\d+) alloc_insn=(\d+)",
+        r"Unreleased reference|lead to reference leak|reference has not been released",
         "a ring buffer record is neither submitted nor discarded",
         (),
         True,
