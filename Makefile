@@ -18,7 +18,8 @@ setup: .venv/.ready
 
 ## make demo          live answers from this very machine, explained line by line
 demo: setup
-	@$(PY) -m probescope.cli.main demo
+	@sh scripts/mounts.sh
+	@$(PY) scripts/demo.py
 
 ## make test          every test: this host, then inside virtual machines with other kernels
 test: test-host test-kernels
