@@ -6,9 +6,9 @@ The kernel's tracepoints call a few of them by the name of the function behind t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
+from probescope.frozen import dataclass
 from probescope.model.syscalls_table import RESERVED, TABLE, WITHOUT_ARGUMENTS
 
 _COLUMN = {"x86_64": 1, "aarch64": 2}

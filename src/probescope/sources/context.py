@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from probescope.errors import LimitError
 from probescope.frozen import dataclass, field
 from probescope.model.arch import X86_64, Arch
 from probescope.model.types import TypeTable
@@ -32,3 +33,12 @@ class ResolveContext:
     max_probes: int = 1024
     unsafe: bool = False
     cache: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+
+def check_count(what: object, count: int, ctx: ResolveContext) -> None:
+    """Before sites are made: raises ``LimitError`` if a probe stands for more of them than ``ctx.max_probes``."""
+    if count > ctx.max_probes:
+        raise LimitError(
+            f"{what} stands for {count} probes, more than {ctx.max_probes}",
+            hints=["make the pattern narrower", f"or raise the limit: config = {{ max_probes = {count} }}"],
+        )

@@ -10,6 +10,7 @@ Common names are known here, so that BTF is asked only for what is rare.
 from __future__ import annotations
 
 import re
+from typing import Protocol
 
 from probescope.model.types import (
     BOOL,
@@ -24,11 +25,11 @@ from probescope.model.types import (
     VOID,
     Enum,
     Int,
+    Layout,
     Pointer,
     Space,
     Struct,
     Type,
-    TypeTable,
 )
 
 _BY_TYPE: dict[Int, str] = {
@@ -47,13 +48,21 @@ _BY_TYPE: dict[Int, str] = {
 INTEGERS: dict[str, Int] = {name: t for t, names in _BY_TYPE.items() for name in names.split("|")}
 """Integer types by every name that does not depend on the kernel's configuration (of 64-bit kernels)."""
 
+
+class CTypes(Protocol):
+    """The part of a ``TypeTable`` that is asked here."""
+
+    def named(self, name: str) -> Type | None: ...
+    def layout(self, name: str) -> Layout | None: ...
+
+
 _QUALIFIER = re.compile(
     r"\b(?:const|volatile|restrict|__user|__kernel|__iomem|__percpu|__rcu|__seg_gs|__seg_fs|__force)\b"
 )
 _MAX_POINTERS = 8
 
 
-def parse(text: str, space: Space, table: TypeTable | None = None) -> Type:
+def parse(text: str, space: Space, table: CTypes | None = None) -> Type:
     """The type that ``text`` names; pointers point into ``space``, unless ``__user`` says otherwise. An unknown name is
     ``void``."""
     if "__user" in text:
@@ -68,7 +77,7 @@ def parse(text: str, space: Space, table: TypeTable | None = None) -> Type:
     return out
 
 
-def _base(name: str, table: TypeTable | None) -> Type:
+def _base(name: str, table: CTypes | None) -> Type:
     known = INTEGERS.get(name)
     if known is not None:
         return known

@@ -12,7 +12,7 @@ from probescope.errors import KernelError, ProbeError
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import FentryAttach, Site
 from probescope.sources import func_fields, kernel_btf, kernel_functions
-from probescope.sources.context import ResolveContext
+from probescope.sources.context import ResolveContext, check_count
 from probescope.sources.globs import is_glob, matches
 
 SOURCES = ("fentry", "fexit")
@@ -53,7 +53,9 @@ def resolve(spec: ProbeSpec, ctx: ResolveContext) -> list[Site]:
         raise ProbeError(f"{spec.source} needs BTF, which this kernel has not", hints=hints)
     if not is_glob(spec.target + spec.name):
         return [_by_name(spec, ctx)]
-    sites = [_site(spec, *_split(n), ctx) for n in match(spec, ctx)]
+    names = match(spec, ctx)
+    check_count(spec, len(names), ctx)
+    sites = [_site(spec, *_split(n), ctx) for n in names]
     found = [s for s in sites if s is not None and not s.reason]
     if not found:
         raise ProbeError(f"no traceable function matches '{spec.name}'", hints=[f"probescope list '{spec.source}:*'"])
@@ -91,7 +93,7 @@ def _site(spec: ProbeSpec, module: str, name: str, ctx: ResolveContext) -> Site 
         return None
     ret = spec.source == "fexit"
     inside = "" if module == kernel_btf.VMLINUX else module
-    fields, result = func_fields.slots(fn, btf.types)
+    fields, result = func_fields.slots(fn, btf.types) if ctx.need_fields else ((), None)
     attach = FentryAttach(name, fn.btf_id, inside, ret)
     return Site(
         f"{spec.source}:{module}:{name}",

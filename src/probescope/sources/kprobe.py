@@ -14,7 +14,7 @@ from probescope.kernel.host import host
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import Field, KprobeAttach, Site
 from probescope.sources import func_fields, kernel_btf, kernel_functions
-from probescope.sources.context import ResolveContext
+from probescope.sources.context import ResolveContext, check_count
 from probescope.sources.globs import is_glob
 
 SOURCES = ("kprobe", "kretprobe")
@@ -79,6 +79,7 @@ def resolve(spec: ProbeSpec, ctx: ResolveContext) -> list[Site]:
     if not names:
         hint = NO_KPROBES if not available() else f"probescope list '{spec.source}:*' shows what there is"
         raise ProbeError(f"no kernel function matches '{_pattern(spec)}'", hints=[hint])
+    check_count(spec, len(names), ctx)
     traceable = kernel_functions.loaded() is not None
     seen: dict[str, Site] = {}
     for name, module in names:

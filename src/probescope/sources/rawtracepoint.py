@@ -14,7 +14,7 @@ from probescope.model.probe import ProbeSpec
 from probescope.model.site import CtxArg, Field, RawTracepointAttach, Site
 from probescope.model.types import U64
 from probescope.sources import kernel_btf
-from probescope.sources.context import ResolveContext
+from probescope.sources.context import ResolveContext, check_count
 from probescope.sources.globs import is_glob, matches, select
 
 SOURCES = ("rawtracepoint",)
@@ -56,6 +56,7 @@ def resolve(spec: ProbeSpec, ctx: ResolveContext) -> list[Site]:
     names = [n.removeprefix("rawtracepoint:").split(":") for n in match(spec, ctx)]
     if not names:
         raise _unknown(spec, ctx)
+    check_count(spec, len(names), ctx)
     return [_site(module, event, ctx) for module, event in names]
 
 

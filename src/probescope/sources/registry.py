@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Protocol, cast
 
 from probescope.diagnostics import nearest
-from probescope.errors import FormatError, KernelError, LimitError, ProbeError
+from probescope.errors import FormatError, KernelError, ProbeError
 from probescope.model.probe import SHORT_NAMES, SOURCES, ProbeSpec
 from probescope.model.site import Site
-from probescope.sources.context import ResolveContext
+from probescope.sources.context import ResolveContext, check_count
 from probescope.sources.globs import is_glob, matches
 
 _MODULES: dict[str, str] = {
@@ -74,11 +74,7 @@ def resolve(spec: ProbeSpec, ctx: ResolveContext) -> list[Site]:
     Raises ``ProbeError`` (no such thing; with the nearest names), ``LimitError`` (more than ``ctx.max_probes``),
     ``KernelError`` and ``FormatError`` where this host cannot be looked at."""
     sites = source(spec.source).resolve(spec, ctx)
-    if len(sites) > ctx.max_probes:
-        raise LimitError(
-            f"{spec} stands for {len(sites)} probes, more than {ctx.max_probes}",
-            hints=["make the pattern narrower", f"or raise the limit: config = {{ max_probes = {len(sites)} }}"],
-        )
+    check_count(spec, len(sites), ctx)
     return sites
 
 

@@ -57,7 +57,7 @@ def _program(source: str, ctx: ResolveContext) -> str:
             raise ProbeError(f"process {ctx.pid} has no program file that can be read", hints=hints)
         return _same_file(in_root(_root(ctx), path), f"/proc/{ctx.pid}/exe")
     if ctx.child:
-        return ctx.child
+        return _plain(ctx.child, ctx) if "/" in ctx.child else _bare(ctx.child, ctx)
     hints = [f"write {source}:/path/to/program:NAME", "or name a process: -p PID, or -c COMMAND"]
     raise ProbeError(f"{source} needs a binary", hints=hints)
 

@@ -11,8 +11,10 @@ from probescope.diagnostics import nearest
 from probescope.errors import ProbeError
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import Field, Site, TracepointAttach
+from probescope.model.types import Layout, Type
 from probescope.sources import events
-from probescope.sources.context import ResolveContext
+from probescope.sources.context import ResolveContext, check_count
+from probescope.sources.ctypes_text import CTypes
 from probescope.sources.globs import is_glob, select
 from probescope.sources.tracepoint_format import FormatParser, declarations, parse_id
 
@@ -36,7 +38,9 @@ def resolve(spec: ProbeSpec, ctx: ResolveContext) -> list[Site]:
         if site is None:
             raise _unknown(spec)
         return [site]
-    found = [_site(*_parts(n), ctx) for n in _select(spec)]
+    names = _select(spec)
+    check_count(spec, len(names), ctx)
+    found = [_site(*_parts(n), ctx) for n in names]
     sites = [s for s in found if s is not None]
     if not sites:
         raise _unknown(spec)
@@ -70,10 +74,30 @@ def _site(category: str, event: str, ctx: ResolveContext) -> Site | None:
 
 def _parser(ctx: ResolveContext) -> FormatParser:
     parser = ctx.cache.get("tracepoint.parser")
-    if parser is None or parser.max_strlen != ctx.max_strlen or parser.table is not ctx.types:
-        parser = ctx.cache["tracepoint.parser"] = FormatParser(ctx.types, ctx.max_strlen)
+    if parser is None or parser.max_strlen != ctx.max_strlen:
+        parser = ctx.cache["tracepoint.parser"] = FormatParser(_types(ctx), ctx.max_strlen)
     assert isinstance(parser, FormatParser)
     return parser
+
+
+def _types(ctx: ResolveContext) -> CTypes:
+    return ctx.types if ctx.types is not None else _KernelTypes()
+
+
+class _KernelTypes:
+    """The kernel's BTF, of which even the reader is imported only when a format holds an uncommon name."""
+
+    def named(self, name: str) -> Type | None:
+        from probescope.sources.kernel_btf import types
+
+        found = types()
+        return found.named(name) if found else None
+
+    def layout(self, name: str) -> Layout | None:
+        from probescope.sources.kernel_btf import types
+
+        found = types()
+        return found.layout(name) if found else None
 
 
 def _syscall_number(category: str, event: str, ctx: ResolveContext) -> int:

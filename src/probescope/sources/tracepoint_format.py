@@ -27,10 +27,10 @@ from probescope.model.types import (
     String,
     Struct,
     Type,
-    TypeTable,
     width,
 )
 from probescope.sources import ctypes_text
+from probescope.sources.ctypes_text import CTypes
 
 MAX_TEXT = 1 << 20
 MAX_FIELDS = 512
@@ -61,7 +61,7 @@ class FormatParser:
     given to strings whose length is known only at run time. Every pointer of a system call's arguments points into user
     space."""
 
-    def __init__(self, table: TypeTable | None, max_strlen: int) -> None:
+    def __init__(self, table: CTypes | None, max_strlen: int) -> None:
         self.table = table
         self.max_strlen = max_strlen
         self._types: dict[tuple[str, Space], Type] = {}

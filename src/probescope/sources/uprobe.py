@@ -14,7 +14,7 @@ from probescope.model.probe import ProbeSpec
 from probescope.model.site import Field, RegRet, Site, UprobeAttach
 from probescope.model.types import U64
 from probescope.sources import elf_places, targets
-from probescope.sources.context import ResolveContext
+from probescope.sources.context import ResolveContext, check_count
 from probescope.sources.elf_places import open_binary
 from probescope.sources.globs import is_glob, select
 
@@ -87,6 +87,7 @@ def _in_file(spec: ProbeSpec, path: str, ctx: ResolveContext) -> list[Site]:
         pairs = _demangled(binary, spec.name)
         return [_site(spec, binary, f, ctx, shown=f"cpp:{text}") for text, f in pairs] or _none(spec, binary)
     found = binary.functions(spec.name) if is_glob(spec.name) else elf_places.definitions(binary, spec.name)
+    check_count(spec, len(found), ctx)
     return [_site(spec, binary, f, ctx) for f in found if elf_places.is_code(binary, f.address)] or _none(spec, binary)
 
 
