@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from probescope.debuginfo.btf_funcs import BtfFunctions, Function
 from probescope.debuginfo.btf_types import BtfTypes
-from probescope.model.site import CtxArg, Field, RegArg, RegRet, RetSlot
+from probescope.model.site import CtxArg, CtxBytes, Field, RegArg, RegRet, RetSlot
 from probescope.model.types import U64, Array, Struct, Type, Void, is_scalar
 from probescope.sources.context import ResolveContext
 
@@ -45,9 +45,9 @@ def slots(fn: Function, types: BtfTypes) -> tuple[tuple[Field, ...], Field | Non
     out: list[Field] = []
     slot = 0
     for p in fn.params:
-        if is_scalar(p.type):
-            out.append(Field(p.name, p.type, CtxArg(slot)))
-        slot += (_size(p.type, types) + 7) // 8
+        size = _size(p.type, types)
+        out.append(Field(p.name, p.type, CtxArg(slot) if is_scalar(p.type) else CtxBytes(8 * slot, size)))
+        slot += (size + 7) // 8
     return tuple(out), None if isinstance(fn.result, Void) else Field(RETVAL, fn.result, RetSlot(slot))
 
 

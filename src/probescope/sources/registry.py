@@ -88,6 +88,20 @@ def describe(site: Site, ctx: ResolveContext) -> list[str]:
     return source(site.source).describe(site, ctx)
 
 
+def unavailable(name: str) -> str:
+    """Why this kernel has nothing at all of a source, as a sentence; empty if it has, or cannot be asked."""
+    name = SHORT_NAMES.get(name, name)
+    if name in {"kprobe", "kretprobe"}:
+        from probescope.sources import kprobe
+
+        return "" if kprobe.available() else kprobe.NO_KPROBES
+    if name in {"fentry", "fexit", "iter"}:
+        from probescope.sources import kernel_btf
+
+        return "" if kernel_btf.functions() else f"{name} needs BTF, which this kernel has not"
+    return ""
+
+
 def list_probes(pattern: str, ctx: ResolveContext) -> Iterator[str]:
     """Full names that match, by source, sorted within each.
 

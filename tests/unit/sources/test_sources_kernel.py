@@ -13,7 +13,7 @@ from probescope.errors import KernelError, ProbeError
 from probescope.kernel.fake import FakeHost
 from probescope.model.arch import AARCH64
 from probescope.model.probe import ProbeSpec
-from probescope.model.site import CtxArg, FentryAttach, Field, KprobeAttach, RegArg, RegRet, RetSlot, Site
+from probescope.model.site import CtxArg, CtxBytes, FentryAttach, Field, KprobeAttach, RegArg, RegRet, RetSlot, Site
 from probescope.model.types import I32, I64, U64, Struct
 from probescope.sources import func_fields, registry
 from probescope.sources.context import ResolveContext
@@ -53,7 +53,12 @@ def test_arguments_in_registers_and_slots() -> None:
     arm = func_fields.registers(fn, types, ResolveContext(arch=AARCH64))  # type: ignore[arg-type]
     assert arm[-1] == Field("z", FILE, RegArg(5))  # the address of the big one takes a register there
     slots, ret = func_fields.slots(Function("g", 1, (*params[:3], params[4]), I32), types)  # type: ignore[arg-type]
-    assert slots == (Field("a", I32, CtxArg(0)), Field("z", FILE, CtxArg(4)))
+    assert slots == (
+        Field("a", I32, CtxArg(0)),
+        Field("p", PAIR, CtxBytes(8, 16)),
+        Field("one", Struct("struct one"), CtxBytes(24, 4)),
+        Field("z", FILE, CtxArg(4)),
+    )
     assert ret == Field("retval", I32, RetSlot(5))
 
 

@@ -115,6 +115,15 @@ def test_one_silent_source_does_not_hide_the_others(machine: FakeHost) -> None:
         listed("fentry:*")
 
 
+def test_why_a_source_has_nothing(machine: FakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the reason that `list` gives for an empty answer."""
+    assert [registry.unavailable(s) for s in ("k", "fentry", "iter", "tracepoint")] == [""] * 4
+    del machine.files[f"{TRACING}/kprobe_events"]
+    monkeypatch.setattr(kernel_btf, "functions", lambda _="": None)
+    assert "no kprobes" in registry.unavailable("kretprobe")
+    assert "needs BTF" in registry.unavailable("fentry")
+
+
 def test_traceable_names(machine: FakeHost) -> None:
     """Protects the planner's question whether several functions fit into one link."""
     assert kernel_functions.traceable_names({"vfs_read", "notrace_me", "nothing"}) == {"vfs_read"}
