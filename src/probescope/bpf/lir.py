@@ -211,7 +211,7 @@ def _lines(function: Function) -> Iterable[str]:
 def show(op: Op) -> str:
     """``%3 = alu add %1, 8``; sizes are shown where they are not 64 bits or 8 bytes."""
     words = [op.kind, op.name]
-    if op.size not in {64, 8} and op.kind not in {"jump", "exit", "call", "local", "kfunc"}:
+    if op.size != (8 if op.kind in _BYTES else 64):
         words.append(str(op.size))
     if op.flag and op.kind == "load":
         words.append("signed")
@@ -225,6 +225,7 @@ def show(op: Op) -> str:
     return f"%{op.dst} = {text}" if op.dst >= 0 else text
 
 
+_BYTES = frozenset({"load", "store", "atomic", "cmpxchg"})
 _IMM_BELOW = {"alu": 2, "branch": 2, "store": 2, "exit": 1}
 
 

@@ -69,6 +69,7 @@ class Options:
     ring_wakeup: bool = True  # False: only the record of exit() wakes the reader, which polls
     per_cpu_offset: int = 0  # the kernel's address of __per_cpu_offset, 0 if not known
 
+
 MapRole = Literal["state", "ring", "stacks", "scratch", "globals", "counters", "constants"]
 
 # The globals map: an array of one value, these u64 words by index.

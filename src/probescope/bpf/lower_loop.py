@@ -1,0 +1,367 @@
+"""Loops, in the way that ``scan`` chose for each.
+
+bounded    jumps with a counter the verifier knows: it walks every turn
+goto       jumps under may_goto. Variables that the loop changes get 0 added that the verifier cannot know, so that
+           it does not follow their values from turn to turn
+callback   the body is a function; it gives 0 to go on, 1 to stop. A Return inside sets a word of the frame
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from probescope.bpf.builder import Builder
+from probescope.bpf.kinds import in_register
+from probescope.bpf.lir import Block, Reg
+from probescope.bpf.lower import Fn, Held, Lower, Place
+from probescope.bpf.lower_copy import copy_value
+from probescope.bpf.lower_scalar import narrow, number
+from probescope.bpf.lower_vars import FRAME_RETURNED, enter_callback, place_of, store
+from probescope.bpf.pieces import GLOBALS
+from probescope.bpf.scan import FALLBACK_TURNS, turns
+from probescope.bpf.storage import Storage
+from probescope.bpf.unit import GLOBAL_ZERO
+from probescope.ir import expr as x
+from probescope.ir import stmt as s
+from probescope.ir.walk import walk
+from probescope.model.types import Agg, Type, signed
+
+GO_ON, STOP = 0, 1
+
+
+# --- while ------------------------------------------------------------------------------------------------------------
+
+
+def while_(l: Lower, st: s.While) -> None:
+    way = l.scan.ways[id(st)]
+    if way == "callback":
+        _while_callback(l, st)
+    else:
+        _while_jumps(l, st, goto=way == "goto")
+
+
+def _limit(l: Lower, goto: bool) -> int:
+    return l.program.settings.max_loop if goto else min(FALLBACK_TURNS, l.program.settings.max_loop)
+
+
+def _while_jumps(l: Lower, st: s.While, *, goto: bool) -> None:
+    b = l.b
+    _forget(l, st, goto)
+    turn = _counter(l, goto)
+    head, body, go, done, over = b.block(), b.block(), b.block(), b.block(), b.block(cold=True)
+    b.place(head)
+    _guard(l, goto, over)
+    with l.arm():
+        l.condition(st.cond, body, done)
+        b.place(body)
+        b.branch_imm("ge", turn, _limit(l, goto), over, go)
+        b.place(go)
+        b.alu_imm("add", turn, 1, into=turn)
+        _body(l, st.body, done, head)
+    _overrun(l, over, done)
+
+
+def _body(l: Lower, body: tuple[s.Stmt, ...], stop: Block, again: Block) -> None:
+    l.fn.loops.append((lambda: l.b.jump(stop), lambda: l.b.jump(again)))
+    l.statements(body)
+    l.fn.loops.pop()
+    if l.b.open:
+        l.b.jump(again)
+
+
+def _overrun(l: Lower, over: Block, done: Block) -> None:
+    l.b.place(over)
+    l.count("loop")
+    l.b.jump(done)
+    l.b.place(done)
+
+
+def _guard(l: Lower, goto: bool, over: Block) -> None:
+    if goto:
+        on = l.b.block()
+        l.b.may_goto(over, on)
+        l.b.place(on)
+
+
+def _counter(l: Lower, goto: bool) -> Reg:
+    """A fresh 0, unknown to the verifier where that is wanted."""
+    out = l.b.reg()
+    if goto:
+        l.b.assign(out, unknown_zero(l))
+    else:
+        l.b.assign_imm(out, 0)
+    return out
+
+
+def unknown_zero(l: Lower) -> Reg:
+    return l.b.load(l.b.map_value(l.pieces.use(GLOBALS), 8 * GLOBAL_ZERO), 0, 8)
+
+
+def _forget(l: Lower, st: s.While | s.ForRange, goto: bool) -> None:
+    """Makes the verifier forget what it knows of the numbers that the loop changes."""
+    if not goto:
+        return
+    zero = unknown_zero(l)
+    for name in sorted(l.scan.assigned[id(st)]):
+        home = l.fn.homes.get(name)
+        if home is not None:
+            l.b.alu("add", home, zero, into=home)
+
+
+def _while_callback(l: Lower, st: s.While) -> None:
+    most = l.program.settings.max_loop
+
+    def body(turn: Reg) -> None:
+        b = l.b
+        on, stop = b.block(), b.block()
+        l.condition(st.cond, on, stop)
+        b.place(stop)
+        b.exit_imm(STOP)
+        b.place(on)
+        l.unless("ge", turn, most, lambda: _give_up(l))
+        _callback_body(l, st.body)
+
+    _call_loop(l, l.b.const(most + 1), st.body, body)
+
+
+def _give_up(l: Lower) -> None:
+    l.count("loop")
+    l.b.exit_imm(STOP)
+
+
+# --- for over numbers -------------------------------------------------------------------------------------------------
+
+
+def for_range(l: Lower, st: s.ForRange) -> None:
+    way = l.scan.ways[id(st)]
+    with l.scope():
+        if way == "callback":
+            _range_callback(l, st)
+        else:
+            _range_jumps(l, st, goto=way == "goto")
+
+
+def _turns(l: Lower, st: s.ForRange, start: Reg, end: Reg, limit: int) -> tuple[Reg, Reg | None]:
+    """How many turns there are, and whether that was cut."""
+    b = l.b
+    known = turns(st)
+    if known is not None:
+        return b.const(min(known, limit)), b.const(1) if known > limit else None
+    count, cut = b.reg(), b.reg()
+    b.assign_imm(count, 0)
+    b.assign_imm(cut, 0)
+    some, many, done = b.block(), b.block(cold=True), b.block()
+    b.branch("slt" if signed(st.type) else "lt", start, end, some, done)
+    b.place(some)
+    b.alu("sub", end, start, into=count)
+    b.branch_imm("gt", count, limit, many, done)
+    b.place(many)
+    b.assign_imm(count, limit)
+    b.assign_imm(cut, 1)
+    b.place(done)
+    return count, cut
+
+
+def _cut(l: Lower, cut: Reg | None) -> None:
+    if cut is not None:
+        l.unless("ne", cut, 0, lambda: l.count("loop"))
+
+
+def _range_jumps(l: Lower, st: s.ForRange, *, goto: bool) -> None:
+    b = l.b
+    known = turns(st)
+    limit = _limit(l, goto) if known is None or goto else l.program.settings.max_loop
+    first = number(st.start)
+    start, end = l.b.copy(l.scalar(st.start)), l.b.copy(l.scalar(st.end))
+    count, cut = _turns(l, st, start, end, limit)
+    _forget(l, st, goto)
+    turn = _counter(l, goto)
+    head, body, again, done, over = b.block(), b.block(), b.block(), b.block(), b.block(cold=True)
+    finished = b.block()
+    b.place(head)
+    _guard(l, goto, over)
+    _more(l, turn, count, known if known is not None and known <= limit else None, limit, goto, body, finished)
+    with l.arm(body):
+        value = turn if first == 0 else b.alu("add", start, turn)
+        store(l, st.name, narrow(l, value, st.type))
+        _body(l, st.body, done, again)
+    b.place(again)
+    b.alu_imm("add", turn, 1, into=turn)
+    b.jump(head)
+    b.place(finished)
+    _cut(l, cut)
+    b.jump(done)
+    _overrun(l, over, done)
+
+
+def _more(
+    l: Lower, turn: Reg, count: Reg, known: int | None, limit: int, goto: bool, body: Block, finished: Block
+) -> None:
+    """Whether there is another turn. Where the verifier walks all turns it must see the end by a constant."""
+    if known is not None:
+        l.b.branch_imm("lt", turn, known, body, finished)
+        return
+    if not goto:
+        on = l.b.block()
+        l.b.branch_imm("lt", turn, limit, on, finished)
+        l.b.place(on)
+    l.b.branch("lt", turn, count, body, finished)
+
+
+def _range_callback(l: Lower, st: s.ForRange) -> None:
+    limit = l.program.settings.max_loop
+    first = number(st.start)
+    start, end = l.b.copy(l.scalar(st.start)), l.b.copy(l.scalar(st.end))
+    count, cut = _turns(l, st, start, end, limit)
+    kept = None
+    if first is None:
+        kept = l.range_words[id(st)]
+        l.b.store(frame(l), kept, start, 8)
+
+    def body(turn: Reg) -> None:
+        if kept is not None:
+            base = l.b.load(frame(l), kept, 8)
+        else:
+            assert first is not None
+            base = l.b.const(first)
+        store(l, st.name, narrow(l, l.b.alu("add", base, turn), st.type))
+        _callback_body(l, st.body)
+
+    _call_loop(l, count, st.body, body)
+    _cut(l, cut)
+
+
+def frame(l: Lower) -> Reg:
+    assert l.fn.frame is not None
+    return l.fn.frame
+
+
+# --- callbacks --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def callback(l: Lower, parameters: int, frame_parameter: int) -> Iterator[tuple[str, tuple[Reg, ...]]]:
+    """Another function of the program: what is lowered inside goes there. Gives its name and parameters."""
+    outer = l.fn
+    name = l.new_name("loop")
+    b = Builder(name, l.features, "callback", parameters)
+    b.span = outer.b.span
+    b.function.span = outer.b.span
+    fn = Fn(b, b.parameters[frame_parameter], None, None)
+    l.fn = fn
+    enter_callback(l, fn, b.parameters[frame_parameter])
+    fn.leave = lambda: _return_from_callback(l)
+    yield name, b.parameters
+    l.fn = outer
+    l.functions.append(b.finish())
+
+
+def _return_from_callback(l: Lower) -> None:
+    l.b.store_imm(frame(l), FRAME_RETURNED, 1, 8)
+    l.b.exit_imm(STOP)
+
+
+def _callback_body(l: Lower, body: tuple[s.Stmt, ...]) -> None:
+    l.fn.loops.append((lambda: l.b.exit_imm(STOP), lambda: l.b.exit_imm(GO_ON)))
+    with l.arm():
+        l.statements(body)
+    l.fn.loops.pop()
+    if l.b.open:
+        l.b.exit_imm(GO_ON)
+
+
+def _call_loop(l: Lower, count: Reg, statements: tuple[s.Stmt, ...], body: Callable[[Reg], None]) -> None:
+    l.require("helper:loop", "a loop")
+    with callback(l, 2, 1) as (name, parameters):
+        body(parameters[0])
+    l.b.call("loop", count, l.b.callback(name), frame(l), l.b.const(0))
+    _after_callback(l, statements)
+
+
+def _after_callback(l: Lower, statements: tuple[s.Stmt, ...]) -> None:
+    """A Return inside ended the clause, not just the loop."""
+    if not any(isinstance(n, s.Return) for n in walk(statements)):
+        return
+    b = l.b
+    returned = b.load(frame(l), FRAME_RETURNED, 8)
+    leave, on = b.block(cold=True), b.block()
+    b.branch_imm("ne", returned, 0, leave, on)
+    b.place(leave)
+    l.fn.leave()
+    b.place(on)
+
+
+# --- for over maps ----------------------------------------------------------------------------------------------------
+
+
+def for_map(l: Lower, st: s.ForMap) -> None:
+    storage = l.pieces.storages[st.map]
+    if storage.decl.key is None:
+        l.refuse(f"@{st.map} has no keys to walk over")
+    l.require("helper:for_each_map_elem", "walking over a map")
+    with callback(l, 4, 3) as (name, (_, key_at, value_at, _)):
+        _bind(l, st, storage, key_at, value_at)
+        _callback_body(l, st.body)
+    l.b.call("for_each_map_elem", l.b.map(storage.spec.name), l.b.callback(name), frame(l), l.b.const(0))
+    _after_callback(l, st.body)
+
+
+def _bind(l: Lower, st: s.ForMap, storage: Storage, key_at: Reg, value_at: Reg) -> None:
+    """The pair: used where it lies, unless something may change it meanwhile or a function inside wants it."""
+    key_type = storage.decl.key
+    assert key_type is not None
+    pair = x.Pack(
+        l.variables[st.name] if st.name in l.variables else _pair_type(l, storage),
+        (_held(l, key_type, key_at), _value(l, storage, key_type, key_at, value_at, st)),
+    )
+    if st.name in l.captured or st.name in l.spots:
+        l.into(pair, place_of(l, st.name))
+    else:
+        l.bound[st.name] = pair
+
+
+def _pair_type(l: Lower, storage: Storage) -> Type:
+    from probescope.model.types import Tuple
+
+    value = storage.decl.value
+    assert storage.decl.key is not None
+    return Tuple((storage.decl.key, value.value if isinstance(value, Agg) else value))
+
+
+def _held(l: Lower, t: Type, at: Reg) -> Held:
+    if in_register(t):
+        return Held(t, reg=l.get(Place(at, 0), t))
+    return Held(t, place=Place(at, 0))
+
+
+def _value(l: Lower, storage: Storage, key_type: Type, key_at: Reg, value_at: Reg, st: s.ForMap) -> x.Expr:
+    t = storage.decl.value
+    if isinstance(t, Agg):
+        return x.MapGet(_number_type(l, st, t), storage.decl.name, _held(l, key_type, key_at))
+    if in_register(t):
+        return _held(l, t, value_at)
+    if any(isinstance(n, s.MapSet | x.MapDelete) and n.map == st.map for n in walk(st.body)):
+        spot = l.temp_for(t)
+        copy_value(l, t, Place(value_at, 0), spot, exact=False)
+        return Held(t, place=spot)
+    return _held(l, t, value_at)
+
+
+def _number_type(l: Lower, st: s.ForMap, agg: Agg) -> Type:
+    from probescope.model.types import Tuple
+
+    t = l.variables.get(st.name)
+    return t.items[1] if isinstance(t, Tuple) else agg.value
+
+
+def visit_nothing(l: Lower, storage: Storage) -> Reg:
+    """How many pairs a map has: as many as a walk passes."""
+    l.require("helper:for_each_map_elem", "len() of a map")
+    if l.counting is None:
+        l.counting = l.new_name("visit")
+        b = Builder(l.counting, l.features, "callback", 4)
+        b.exit_imm(GO_ON)
+        l.functions.append(b.finish())
+    b = l.b
+    return b.call("for_each_map_elem", b.map(storage.spec.name), b.callback(l.counting), b.const(0), b.const(0))

@@ -1,0 +1,124 @@
+"""What the programs of one object share: maps, counters, constants, tables of stacks, scratch memory.
+
+Each program asks for what it needs while it is lowered; ``maps`` are those that were asked for, and all that the
+program declares.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from probescope.bpf.storage import MMAPABLE, Storage, storages
+from probescope.bpf.unit import GLOBAL_WORDS, Counter, CounterKind, MapSpec, Options
+from probescope.diagnostics import NOWHERE, Span
+from probescope.errors import LimitError
+from probescope.ir.program import Program
+from probescope.model.abi import align_up
+
+RING, COUNTERS, GLOBALS, SCRATCH, CONSTANTS = "ring", "counters", "globals", "scratch", "constants"
+
+_ARRAY, _PERF_EVENT_ARRAY, _PERCPU_ARRAY, _STACK_TRACE, _RINGBUF = 2, 4, 6, 7, 27
+_RDONLY_PROG = 1 << 7
+
+SCRATCH_LEVELS = 4
+"""How many runs may hold scratch memory on one CPU at once: a program, an interrupt's, an NMI's, and one to spare for
+tasks that were preempted inside theirs."""
+
+SCRATCH_BUSY = 8
+"""Bytes at the start of a scratch value: the word that says it is taken."""
+
+SCRATCH_LIMIT = 32 << 10
+
+
+class Pieces:
+    """Collects what the programs of one object share. Mutable; one per compilation."""
+
+    def __init__(self, program: Program, options: Options) -> None:
+        self.program = program
+        self.options = options
+        self.storages: dict[str, Storage] = storages(program, options)
+        self.counters: dict[Counter, int] = {}
+        self.notes: dict[str, None] = {}
+        self.deleted: frozenset[str] = frozenset()  # maps that some clause deletes keys of
+        self.updaters: dict[str, int] = {}  # how many units update a map
+        self._constants = bytearray()
+        self._places: dict[tuple[bytes, int], int] = {}
+        self._stacks: dict[str, MapSpec] = {}
+        self._scratch = 0
+        self._used: set[str] = set()
+
+    @property
+    def has_ring(self) -> bool:
+        return not self.options.features.lacks("map:ringbuf")
+
+    def use(self, name: str) -> str:
+        """Notes that a program refers to one of the compiler's own maps; gives its name back."""
+        self._used.add(name)
+        return name
+
+    def counter(self, kind: CounterKind, clause: int, span: Span = NOWHERE, map_: str = "") -> int:
+        """Byte offset, in the counters map, of the word for this loss or error."""
+        self.use(COUNTERS)
+        return 8 * self.counters.setdefault(Counter(kind, clause, map_, span), len(self.counters))
+
+    def constant(self, data: bytes, align: int = 1) -> int:
+        """Offset of ``data`` in the constants map."""
+        self.use(CONSTANTS)
+        at = self._places.get((data, align))
+        if at is None:
+            at = align_up(len(self._constants), align)
+            self._constants += bytes(at - len(self._constants)) + data
+            self._places[data, align] = at
+        return at
+
+    def note(self, text: str) -> None:
+        """A choice worth telling."""
+        self.notes[text] = None
+
+    def stacks(self, user: bool, depth: int) -> str:
+        """Name of the table for stacks of one kind and depth: with a depth of its own, equal stacks are equal."""
+        most = self.options.max_stack
+        if depth <= 0 or depth > most:
+            if depth > most:
+                self.note(f"stacks are cut at {most} frames: sysctl kernel.perf_event_max_stack")
+            depth = most
+        name = f"stacks_{'u' if user else 'k'}{depth}"
+        if name not in self._stacks:
+            self._stacks[name] = MapSpec(name, "stacks", _STACK_TRACE, 4, 8 * depth, self.options.stack_entries)
+        return name
+
+    def scratch(self, size: int) -> None:
+        """Some program needs ``size`` bytes of scratch memory, the busy word included."""
+        self.use(SCRATCH)
+        self._scratch = max(self._scratch, align_up(size, 8))
+        if self._scratch > SCRATCH_LIMIT:
+            raise LimitError(
+                f"values of {self._scratch} bytes in one clause: the kernel keeps at most {SCRATCH_LIMIT} for a CPU",
+                hints=["lower max_strlen, or give str() a smaller length"],
+            )
+
+    def maps(self) -> tuple[MapSpec, ...]:
+        """All maps, the program's own first."""
+        own = [s.spec for s in self.storages.values()]
+        made = {
+            RING: self._ring,
+            GLOBALS: lambda: MapSpec(GLOBALS, "globals", _ARRAY, 4, 8 * GLOBAL_WORDS, 1, MMAPABLE),
+            COUNTERS: lambda: MapSpec(COUNTERS, "counters", _ARRAY, 4, 8 * len(self.counters), 1, MMAPABLE),
+            SCRATCH: lambda: MapSpec(SCRATCH, "scratch", _PERCPU_ARRAY, 4, self._scratch, SCRATCH_LEVELS, per_cpu=True),
+            CONSTANTS: self._constants_map,
+        }
+        return (*own, *self._stacks.values(), *(make() for name, make in made.items() if name in self._used))
+
+    def _ring(self) -> MapSpec:
+        if self.has_ring:
+            return MapSpec(RING, "ring", _RINGBUF, 0, 0, self.options.ring_bytes)
+        return MapSpec(RING, "ring", _PERF_EVENT_ARRAY, 4, 4, self.options.cpus)
+
+    def _constants_map(self) -> MapSpec:
+        content = bytes(self._constants).ljust(8, b"\0")
+        return MapSpec(CONSTANTS, "constants", _ARRAY, 4, len(content), 1, _RDONLY_PROG, content=content)
+
+
+def table16(numbers: dict[int, int], size: int) -> bytes:
+    """A table of u16 by index: ``numbers[i] + 1``, 0 where there is none."""
+    return struct.pack(f"={size}H", *[numbers.get(i, -1) + 1 for i in range(size)])

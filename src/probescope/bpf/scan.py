@@ -1,0 +1,184 @@
+"""What must be known of a clause before it is lowered: how each loop will run, and where its variables can live.
+
+A loop runs in one of three ways:
+
+    bounded    plain jumps; the verifier walks through every turn: a few turns, known in number
+    goto       jumps under ``may_goto`` (6.9): the verifier looks at a few turns only
+    callback   ``bpf_loop`` (5.17), ``bpf_for_each_map_elem`` (5.13): the body is a function of its own
+
+A variable used inside such a function and outside of it, or carried from turn to turn, is *captured*: it lives in the
+program's stack frame, whose address the functions get. The others are registers of whoever uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from probescope.frozen import dataclass, field
+from probescope.ir import expr as x
+from probescope.ir import stmt as s
+from probescope.ir.program import Clause
+from probescope.ir.walk import Node, children, walk
+from probescope.model.features import Features
+from probescope.model.types import wrap
+
+Way = Literal["bounded", "goto", "callback"]
+
+BOUNDED_NODES = 600
+"""Turns times nodes of the body up to which a loop is walked through by the verifier."""
+
+FALLBACK_TURNS = 64
+"""Turns of a loop on kernels that can neither call back nor ``may_goto``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One mention of a variable. ``path``: the statement lists around it, outermost first; ``direct``: it is assigned
+    here by a statement of the last list."""
+
+    path: tuple[int, ...]
+    direct: bool
+
+
+@dataclass(slots=True)
+class Scan:
+    """``ways``: of each loop, by ``id`` of its statement. ``unset``: variables that may be read before they are
+    assigned. ``captured``: see above. ``fallback``: some loop had to be cut to ``FALLBACK_TURNS``. ``assigned``:
+    variables that a loop changes, by ``id``. ``in_predicate``: variables that the predicate mentions. ``in_callback``:
+    that a callback mentions. ``names``: all that are mentioned. ``comms``: how often ``comm`` is asked."""
+
+    ways: dict[int, Way] = field(default_factory=dict[int, Way])
+    unset: set[str] = field(default_factory=set[str])
+    captured: set[str] = field(default_factory=set[str])
+    assigned: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
+    in_predicate: set[str] = field(default_factory=set[str])
+    names: set[str] = field(default_factory=set[str])
+    in_callback: set[str] = field(default_factory=set[str])
+    fallback: bool = False
+    comms: int = 0
+
+
+def scan(clause: Clause, features: Features) -> Scan:
+    out = Scan()
+    scanner = _Scanner(features, out)
+    if clause.predicate is not None:
+        scanner.node(clause.predicate, (0,))
+        out.in_predicate = set(scanner.uses)
+    scanner.body(clause.body, (0,))
+    for name, uses in scanner.uses.items():
+        scanner.classify(name, uses)
+    return out
+
+
+def turns(loop: s.ForRange) -> int | None:
+    """How often a loop over constants turns."""
+    first, last = loop.start, loop.end
+    if not (isinstance(first, x.Const) and isinstance(last, x.Const)):
+        return None
+    if not (isinstance(first.value, int) and isinstance(last.value, int)):
+        return None
+    return max(0, wrap(last.value, last.type) - wrap(first.value, first.type))
+
+
+class _Scanner:
+    def __init__(self, features: Features, out: Scan) -> None:
+        self.features = features
+        self.out = out
+        self.uses: dict[str, list[Use]] = {}
+        self.callbacks: set[int] = set()  # statement lists that are functions of their own
+        self.lists = 0
+
+    # --- walking ------------------------------------------------------------------------------------------------------
+
+    def body(self, statements: Sequence[s.Stmt], path: tuple[int, ...]) -> None:
+        for statement in statements:
+            self.node(statement, path)
+
+    def inner(self, path: tuple[int, ...], *, callback: bool = False) -> tuple[int, ...]:
+        self.lists += 1
+        if callback:
+            self.callbacks.add(self.lists)
+        return (*path, self.lists)
+
+    def use(self, name: str, path: tuple[int, ...], direct: bool) -> None:
+        self.uses.setdefault(name, []).append(Use(path, direct))
+
+    def node(self, n: Node, path: tuple[int, ...]) -> None:
+        match n:
+            case x.Local(name=name):
+                self.use(name, path, False)
+            case x.Context(name="comm"):
+                self.out.comms += 1
+            case s.Assign(name=name, value=value):
+                self.node(value, path)
+                self.use(name, path, True)
+            case s.If(cond=cond, then=then, otherwise=otherwise):
+                self.node(cond, path)
+                self.body(then, self.inner(path))
+                self.body(otherwise, self.inner(path))
+            case s.While() | s.ForRange() | s.ForMap():
+                self.loop(n, path)
+            case x.Logic(a=a, b=b):
+                self.node(a, path)
+                self.node(b, self.inner(path))
+            case x.Select(cond=cond, a=a, b=b):
+                self.node(cond, path)
+                self.node(a, self.inner(path))
+                self.node(b, self.inner(path))
+            case _:
+                for child in children(n):
+                    self.node(child, path)
+
+    def loop(self, loop: s.While | s.ForRange | s.ForMap, path: tuple[int, ...]) -> None:
+        way = self.way(loop)
+        self.out.ways[id(loop)] = way
+        self.out.assigned[id(loop)] = frozenset(n.name for n in walk([loop]) if isinstance(n, s.Assign | s.ForRange))
+        within = self.inner(path, callback=way == "callback")
+        if isinstance(loop, s.ForRange):
+            self.node(loop.start, path)
+            self.node(loop.end, path)
+        if isinstance(loop, s.While):
+            self.node(loop.cond, within)
+        else:
+            self.use(loop.name, within, True)
+        self.body(loop.body, within)
+
+    def way(self, loop: s.While | s.ForRange | s.ForMap) -> Way:
+        if isinstance(loop, s.ForMap):
+            return "callback"
+        count = turns(loop) if isinstance(loop, s.ForRange) else None
+        if count is not None and count * sum(1 for _ in walk(loop.body)) <= BOUNDED_NODES:
+            return "bounded"
+        if self.features.has("isa:may_goto"):
+            return "goto"
+        if not self.features.lacks("helper:loop"):
+            return "callback"
+        self.out.fallback = True
+        return "bounded"
+
+    # --- deciding -----------------------------------------------------------------------------------------------------
+
+    def classify(self, name: str, uses: list[Use]) -> None:
+        common = _common([u.path for u in uses])
+        definite = uses[0].direct and uses[0].path == common
+        if not definite:
+            self.out.unset.add(name)
+        self.out.names.add(name)
+        inside = {at for u in uses for at in u.path if at in self.callbacks}
+        if inside:
+            self.out.in_callback.add(name)
+        if any(at not in common for at in inside) or (inside and not definite):  # some use is outside of that function
+            self.out.captured.add(name)
+
+
+def _common(paths: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The innermost statement list that holds all of the places."""
+    return tuple(_common_prefix(paths))
+
+
+def _common_prefix(paths: Sequence[tuple[int, ...]]) -> Iterator[int]:
+    for level in zip(*paths, strict=False):
+        if len(set(level)) != 1:
+            return
+        yield level[0]
