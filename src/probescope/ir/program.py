@@ -10,7 +10,7 @@ from probescope.ir.expr import Expr
 from probescope.ir.stmt import Stmt
 from probescope.model.format import Format
 from probescope.model.site import Site
-from probescope.model.types import Agg, Enum, Type
+from probescope.model.types import Agg, Enum, Type, TypeTable
 
 MapKind = Literal["auto", "hash", "lruhash", "percpuhash", "percpulruhash"]
 
@@ -105,7 +105,8 @@ class Settings:
 @dataclass(frozen=True, slots=True)
 class Program:
     """``enums`` are the constants of every Enum type that a printed value may have. ``needs_unsafe`` names the
-    actions that ask for ``--unsafe``. ``source`` is the text that spans refer to."""
+    actions that ask for ``--unsafe``. ``source`` is the text that spans refer to. ``types`` knows the structs that
+    values of this program may have: the kernel's, and those of the program's own text."""
 
     clauses: tuple[Clause, ...]
     maps: tuple[MapDecl, ...] = ()
@@ -114,6 +115,7 @@ class Program:
     enums: tuple[tuple[Enum, tuple[tuple[str, int], ...]], ...] = ()
     needs_unsafe: tuple[str, ...] = ()
     source: Source | None = field(default=None, compare=False, repr=False)
+    types: TypeTable | None = field(default=None, compare=False, repr=False)
 
     def map(self, name: str) -> MapDecl:
         return next(m for m in self.maps if m.name == name)

@@ -6,6 +6,7 @@ place.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -265,7 +266,7 @@ def _call(_: _Scope, x: e.Call) -> Broken:
     known = INTRINSICS.get(x.name)
     if known is None:
         yield f"{x.name} is not in ir/intrinsics.py"
-    elif len(x.args) != len(known.params.split(",")):
+    elif len(x.args) != len(re.sub(r"\([^)]*\)", "", known.params).split(",")):
         yield f"{x.name} takes ({known.params})"
 
 

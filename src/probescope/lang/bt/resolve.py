@@ -1,0 +1,110 @@
+"""Probes to sites, and sites to groups that one lowered clause can serve.
+
+``missing_probes`` decides what becomes of a probe that is not there: an error, a warning, or silence. Sites are
+looked into (formats, argument types) only if the body uses what they offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from probescope.diagnostics import Diagnostic, Severity
+from probescope.errors import KernelError, LimitError, ProbescopeError
+from probescope.lang.bt import ast
+from probescope.lang.bt.builtins_site import aspect
+from probescope.lang.bt.check_program import ProgramState
+from probescope.lang.bt.node import Node, walk
+from probescope.model.site import Site
+
+_ASKING = frozenset({"args", "retval", "ctx"})
+
+
+class Resolver:
+    """``findings`` grow with what is wrong; ``missing`` counts probes that were left out."""
+
+    def __init__(self, program: ProgramState) -> None:
+        self.program = program
+        self.findings: list[Diagnostic] = []
+        self.missing = 0
+        self.count = 0
+
+    def sites(self, probe: ast.Probe) -> tuple[Site, ...]:
+        """All sites of a clause, each once, in the order of its probes."""
+        fields = asks_fields(probe)
+        found: dict[str, Site] = {}
+        for point in probe.points:
+            if point.spec.source in ("test", "bench") and point.spec.source != self.program.env.mode:
+                continue
+            for site in self._resolve(point, fields):
+                found.setdefault(site.name, site)
+        self.count += len(found)
+        if self.count > self.program.config.max_probes:
+            self._too_many(probe)
+        return tuple(found.values())
+
+    def _resolve(self, point: ast.AttachPoint, fields: bool) -> Iterable[Site]:
+        try:
+            sites = self.program.env.resolve(point.spec, fields)
+        except (LimitError, KernelError) as e:  # not a question of being there
+            self._report("error", e, point)
+            return ()
+        except ProbescopeError as e:
+            self.missing += 1
+            policy = self.program.config.missing_probes
+            if policy != "ignore":
+                self._report("error" if policy == "error" else "warning", e, point)
+            return ()
+        return [s for s in sites if self._usable(s, point)]
+
+    def _usable(self, site: Site, point: ast.AttachPoint) -> bool:
+        """A site that is known to be of no use is left out where the script expects that; else the planner says why."""
+        if not site.reason or self.program.config.missing_probes == "error":
+            return True
+        self.missing += 1
+        if self.program.config.missing_probes == "warn":
+            message = f"{site.name} cannot be used here: {site.reason}"
+            self.findings.append(Diagnostic("warning", message, point.span, site.notes, self.program.source))
+        return False
+
+    def _report(self, severity: Severity, e: ProbescopeError, point: ast.AttachPoint) -> None:
+        hints = list(e.hints)
+        if severity == "error" and not isinstance(e, LimitError | KernelError):
+            hints.append("config = { missing_probes = warn } goes on without it")
+        self.findings.append(Diagnostic(severity, e.what, point.span, tuple(hints), self.program.source))
+
+    def _too_many(self, probe: ast.Probe) -> None:
+        most = self.program.config.max_probes
+        if any("max_probes" in d.message for d in self.findings):
+            return
+        self.findings.append(
+            Diagnostic(
+                "error",
+                f"the program has more than {most} probes (max_probes)",
+                probe.span,
+                ("make the patterns narrower", f"or raise the limit: config = {{ max_probes = {self.count} }}"),
+                self.program.source,
+            )
+        )
+
+
+def asks_fields(probe: ast.Probe) -> bool:
+    """Whether the body names what its probes offer: ``args``, ``arg0``, ``retval``, ``ctx``."""
+    roots: list[Node] = [probe.body]
+    if probe.predicate is not None:
+        roots.append(probe.predicate)
+    return any(_asks(n) for root in roots for n in walk(root))
+
+
+def _asks(n: Node) -> bool:
+    word = n.name if isinstance(n, ast.Name) else n.function if isinstance(n, ast.Call) else ""
+    return word in _ASKING or (word.startswith("arg") and word[3:].isdigit())
+
+
+def split(sites: tuple[Site, ...], asks: set[tuple[str, object]]) -> list[tuple[Site, ...]]:
+    """Sites by their answers to what was asked of them, in order of the first of each group."""
+    if len(sites) < 2 or not asks:
+        return [sites]
+    groups: dict[tuple[object, ...], list[Site]] = {}
+    wanted = sorted(asks, key=str)
+    for site in sites:
+        groups.setdefault(tuple(aspect(site, a) for a in wanted), []).append(site)
+    return [tuple(g) for g in groups.values()]

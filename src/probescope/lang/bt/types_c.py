@@ -1,0 +1,125 @@
+"""The C types of a program: those that its script defines, and below them those of the kernel.
+
+The script's own definitions hide the kernel's of the same name. The kernel's are asked only for names that are not
+known here: a program that touches no kernel type never has them loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from probescope.debuginfo import cbase
+from probescope.diagnostics import nearest
+from probescope.errors import UsageError
+from probescope.lang.bt import cdecl, fold
+from probescope.model.abi import size_align
+from probescope.model.types import (
+    BOOL,
+    U8,
+    Array,
+    Enum,
+    Int,
+    Layout,
+    Struct,
+    Type,
+    TypeTable,
+    Void,
+)
+
+
+class CTypes:
+    """A ``TypeTable``: definitions of the script first, then ``kernel``, which may be ``None``."""
+
+    def __init__(self, declarations: Iterable[cdecl.CDeclaration], kernel: TypeTable | None) -> None:
+        self.kernel = kernel
+        self._tables: tuple[TypeTable, ...] = (kernel,) if kernel is not None else ()
+        self._own: TypeTable | None = None
+        self._problems: dict[str, str] = {}
+        flat = [d for declaration in declarations for d in _with_nested(declaration)]
+        if flat:
+            from probescope.debuginfo.ctype_table import ScriptTypes
+
+            self._own = ScriptTypes(flat, kernel)
+            self._tables = (self._own, *self._tables)
+
+    # --- the TypeTable protocol ---------------------------------------------------------------------------------------
+
+    def layout(self, name: str) -> Layout | None:
+        for table in self._tables:
+            try:
+                found = table.layout(name)
+            except UsageError as e:  # a definition of the script that makes no sense: near() tells the reason
+                self._problems[name] = e.what
+                return None
+            if found is not None:
+                return found
+        return None
+
+    def named(self, name: str) -> Type | None:
+        for table in self._tables:
+            try:
+                found = table.named(name)
+            except UsageError as e:
+                self._problems[name] = e.what
+                return None
+            if found is not None:
+                return found
+        return base_type(name)
+
+    def enumerator(self, name: str) -> tuple[Enum, int] | None:
+        return next((found for t in self._tables if (found := t.enumerator(name)) is not None), None)
+
+    def enum_values(self, name: str) -> tuple[tuple[str, int], ...]:
+        return next((found for t in self._tables if (found := t.enum_values(name))), ())
+
+    def names(self) -> list[str]:
+        return [n for t in self._tables for n in t.names()]
+
+    # --- beyond it ----------------------------------------------------------------------------------------------------
+
+    def size(self, t: Type) -> int | None:
+        """Bytes of a type in C's memory; void counts as 1, as compilers have it."""
+        if isinstance(t, Void):
+            return 1
+        if isinstance(t, Struct):
+            found = self.layout(t.name)
+            return found.size if found is not None else None
+        if isinstance(t, Array):
+            one = self.size(t.element)
+            return None if one is None else one * t.count
+        try:
+            return size_align(t, self)[0]
+        except TypeError:
+            return None
+
+    def shadows(self, name: str) -> bool:
+        """Whether the script gives a name its own meaning."""
+        return self._own is not None and name in self._own.names()
+
+    def near(self, name: str) -> Sequence[str]:
+        """Hints for a name that leads nowhere. Compares with the script's own only, since the kernel's are too many."""
+        if name in self._problems:
+            return [self._problems[name]]
+        own = self._own.names() if self._own is not None else []
+        hints = [f"did you mean '{n}'?" for n in nearest(name, own)[:1]]
+        if not hints and self.kernel is None:
+            hints = ["this kernel offers no types (CONFIG_DEBUG_INFO_BTF): define it in the script"]
+        return hints
+
+
+def _with_nested(d: cdecl.CDeclaration) -> Iterator[cdecl.CDeclaration]:
+    """A definition, after those that stand inside it without belonging to a member."""
+    if isinstance(d, cdecl.CStruct):
+        yield from d.nested
+    yield d
+
+
+_BASE: dict[str, Type] = {"bool": BOOL, "_Bool": BOOL, "float": Array(U8, 4), "double": Array(U8, 8)}
+
+
+def base_type(name: str) -> Type | None:
+    """The types that every 64-bit Linux has by that name, in C and in this language."""
+    found = _BASE.get(name)
+    if found is not None:
+        return found
+    size = fold.SIZES.get(name)
+    return Int(*size) if size is not None else cbase.builtin(name)
