@@ -34,7 +34,10 @@ FORMS: dict[str, str] = {
     "kretprobe": "kretprobe:[MODULE:]FUNCTION or kretprobe:ADDRESS",
     "fentry": "fentry:[MODULE:]FUNCTION or fentry:bpf:[ID:]PROGRAM",
     "fexit": "fexit:[MODULE:]FUNCTION or fexit:bpf:[ID:]PROGRAM",
-    "uprobe": "uprobe:BINARY:FUNCTION[+OFFSET], uprobe:BINARY:ADDRESS, uprobe:BINARY:cpp:NAME or uprobe:BINARY@FILE:LINE[:COLUMN]",
+    "uprobe": (
+        "uprobe:BINARY:FUNCTION[+OFFSET], uprobe:BINARY:ADDRESS, uprobe:BINARY:cpp:NAME or "
+        "uprobe:BINARY@FILE:LINE[:COLUMN]"
+    ),
     "uretprobe": "uretprobe:BINARY:FUNCTION or uretprobe:BINARY:cpp:NAME",
     "usdt": "usdt:BINARY:[NAMESPACE:]NAME",
     "profile": "profile:hz|s|ms|us:NUMBER or profile:DURATION",

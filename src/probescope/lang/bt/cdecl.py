@@ -69,8 +69,8 @@ class CMember(Node):
 
 
 class CStruct(Node):
-    """``keyword`` is ``struct`` or ``union``; ``members`` is ``None`` for a forward declaration. ``nested`` are definitions
-    that stand inside but belong to no member (``struct a { enum { X }; };``).
+    """``keyword`` is ``struct`` or ``union``; ``members`` is ``None`` for a forward declaration. ``nested`` are
+    definitions that stand inside but belong to no member (``struct a { enum { X }; };``).
     """
 
     keyword: str

@@ -10,7 +10,7 @@ from probescope.lang.bt import fold
 from probescope.lang.bt.defines import Defines
 from probescope.lang.bt.lexer import Lexer
 from probescope.lang.bt.parser import ScriptParser
-from probescope.lang.bt.parser_base import Unparsable
+from probescope.lang.bt.parser_base import Enough, Unparsable
 
 
 class _Zero(defaultdict[str, int]):
@@ -30,6 +30,8 @@ def holds(text: str, defines: Defines) -> bool:
         expr = parser.lone_expression()
     except Unparsable as e:
         raise ValueError(e.finding.message) from None
+    except Enough:
+        raise ValueError("it has too many errors") from None
     value = fold.evaluate(expr, _Zero(int))
     if value is None or parser.findings:
         raise ValueError("it is no constant")

@@ -1,7 +1,8 @@
-"""The configuration of a script: every key of the manual, its type, its default; from ``config = { ... }`` and the environment.
+"""The configuration of a script: every key of the manual, its type, its default; from ``config = { ... }`` and the
+environment.
 
-A variable of the environment (``BPFTRACE_MAX_STRLEN``) wins over the script. Keys may be written in any case, with or without
-the prefix ``BPFTRACE_``.
+A variable of the environment (``BPFTRACE_MAX_STRLEN``) wins over the script. Keys may be written in any case, with or
+without the prefix ``BPFTRACE_``.
 """
 
 from __future__ import annotations

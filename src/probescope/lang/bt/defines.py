@@ -1,7 +1,7 @@
 """C macros of ``#define``: tokens for a word, put in while the text is read.
 
-As in this language, the text of an object-like macro is one value: ``#define N 1 + 2`` makes ``N * 3`` nine. A macro with
-parameters is expanded as C does it. A macro that leads to itself is an error.
+As in this language, the text of an object-like macro is one value: ``#define N 1 + 2`` makes ``N * 3`` nine. A macro
+with parameters is expanded as C does it. A macro that leads to itself is an error.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ MAX_TOKENS = 200_000
 
 MAX_DEPTH = 48
 """Greatest number of macros inside each other."""
+
+MAX_FINDINGS = 20
 
 _OPERATORS = frozenset("|| && | ^ & == != < > <= >= << >> + - * / % ?".split())
 _OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
@@ -102,7 +104,7 @@ class Defines:
         return out
 
     def _report(self, message: str, place: Token) -> None:
-        if all(f.message != message for f in self.findings):
+        if len(self.findings) < MAX_FINDINGS and all(f.message != message for f in self.findings):
             self.findings.append(Diagnostic("error", message, place.span, (), self.source))
 
 
@@ -116,7 +118,8 @@ def _tokens_of(define: Define) -> list[Token]:
 
 
 def _is_compound(body: list[Token]) -> bool:
-    """Whether ``body`` is an expression of several operands, which must stay together; a type (``struct a *``) is none."""
+    """Whether ``body`` is an expression of several operands, which must stay together; a type (``struct a *``) is
+    none."""
     if len(body) < 3 or body[0].text in ("struct", "union", "enum") or body[-1].kind in _OPERATORS:
         return False
     level = 0

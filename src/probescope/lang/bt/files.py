@@ -20,6 +20,7 @@ class Files(Protocol):
 
     def is_open_to_all(self, path: str) -> bool:
         """Whether everybody may write there: such a directory is not imported from."""
+        ...
 
 
 class NoFiles:

@@ -1,7 +1,7 @@
 """The values of constant expressions, as far as they can be known without types.
 
-``evaluate`` is what array sizes, ``#if``, loop counts and ``comptime`` have in common. Integers are those of C on 64 bits:
-what does not fit -2**63 .. 2**64-1 is not constant. Everything that depends on types (``sizeof`` of a struct,
+``evaluate`` is what array sizes, ``#if``, loop counts and ``comptime`` have in common. Integers are those of C on 64
+bits: what does not fit -2**63 .. 2**64-1 is not constant. Everything that depends on types (``sizeof`` of a struct,
 ``is_integer``) or on the host is left to the checker and the lowering: the result is then ``None``.
 """
 
@@ -113,6 +113,7 @@ def _unary(op: str, value: Value | None) -> Value | None:
         return not value
     if not isinstance(value, int):
         return None
+    value = int(value)
     if op == "-":
         return _in_range(-value)
     return _in_range(~value if value <= MOST >> 1 else MOST ^ value) if op == "~" else None

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 
 from probescope.diagnostics import Diagnostic, Source
@@ -53,11 +54,18 @@ def read_script(source: Source, options: ScriptOptions | None = None) -> Script:
         from probescope.lang.bt.macros import expand
 
         program = expand(program, source)
-    program, known, warnings = resolve(program, options.params, source)
+    known: list[Option] = []
+    warnings: list[Diagnostic] = []
+    if program.imports or options.params.named or _may_have_params(source.text):
+        program, known, warnings = resolve(program, options.params, source)
     _one_config(program, source)
     entries = [e for c in program.configs for e in c.entries]
     config, more = configure(entries, options.environment, source)
-    return Script(source, program, config, tuple(known), tuple([*warnings, *more]))
+    return Script(source, program, config, tuple(known), (*warnings, *more))
+
+
+def _may_have_params(text: str) -> bool:
+    return "getopt" in text or re.search(r"\$[0-9#]", text) is not None
 
 
 def _one_config(program: Program, source: Source) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from probescope.diagnostics import NOWHERE, Diagnostic, Source, Span
 from probescope.lang.bt.ast import CItem, Directive
 from probescope.lang.bt.lexer import Lexer
-from probescope.lang.bt.parser_base import Unparsable
+from probescope.lang.bt.parser_base import Enough, Unparsable
 from probescope.lang.bt.parser_c import CParser
 from probescope.lang.bt.preprocess import preprocess
 
@@ -25,16 +25,17 @@ MAX_DEPTH = 40
 
 KERNEL = frozenset(
     (
-        "acpi asm asm-generic block crypto drm dt-bindings generated keys kvm linux media memory misc mtd net pcmcia ras rdma "
-        "rv scsi soc sound target trace uapi ufs vdso video xen"
+        "acpi asm asm-generic block crypto drm dt-bindings generated keys kvm linux media memory misc mtd net "
+        "pcmcia ras rdma rv scsi soc sound target trace uapi ufs vdso video xen"
     ).split()
 )
 """Directories of kernel headers: they need not be there, and are only read where ``-I`` names them."""
 
 LIBRARY = frozenset(
     (
-        "assert.h ctype.h elf.h errno.h fcntl.h float.h inttypes.h limits.h math.h poll.h pthread.h sched.h signal.h stdarg.h "
-        "stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h syscall.h time.h unistd.h vmlinux.h"
+        "assert.h ctype.h elf.h errno.h fcntl.h float.h inttypes.h limits.h math.h poll.h pthread.h sched.h "
+        "signal.h stdarg.h stdbool.h stddef.h stdint.h stdio.h stdlib.h string.h syscall.h time.h unistd.h "
+        "vmlinux.h"
     ).split()
 )
 LIBRARY_DIRS = frozenset("arpa bits gnu netinet sys".split())
@@ -114,6 +115,8 @@ class _Reader:
             declarations = parser.c_header()
         except Unparsable as e:
             self.findings.append(e.finding)
+            return
+        except Enough:
             return
         self.out.append(CItem(span, tuple(declarations)))
 

@@ -1,8 +1,8 @@
 """``import "path";``: other scripts, headers and directories of them, merged into the importing script.
 
-Paths are relative to the directory of the script that names them. What is imported comes before what imports it, each file
-once. The places of imported items are those of the ``import``: a diagnostic shows the text that the user wrote. Files
-that everybody may write to are refused, since a script usually runs as root.
+Paths are relative to the directory of the script that names them. What is imported comes before what imports it, each
+file once. The places of imported items are those of the ``import``: a diagnostic shows the text that the user wrote.
+Files that everybody may write to are refused, since a script usually runs as root.
 """
 
 from __future__ import annotations

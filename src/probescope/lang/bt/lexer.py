@@ -1,11 +1,11 @@
 """Text to tokens: one compiled regular expression, no backtracking, linear in the length of the text.
 
-The language has two ways of reading text. Attach points (``uprobe:/bin/a*:f,``) are raw text that only the parser knows to
-expect; everything else is tokens. So tokens are made on demand, up to the end of a top-level block, and the parser may say
-``resume`` to go on reading raw text right after a token.
+The language has two ways of reading text. Attach points (``uprobe:/bin/a*:f,``) are raw text that only the parser
+knows to expect; everything else is tokens. So tokens are made on demand, up to the end of a top-level block, and the
+parser may say ``resume`` to go on reading raw text right after a token.
 
-Kinds: ``id int str var map param count char end bad``, and every operator is its own kind. Words are never keywords here:
-``$x.config`` and ``args.if`` are fields.
+Kinds: ``id int str var map param count char end bad``, and every operator is its own kind. Words are never keywords
+here: ``$x.config`` and ``args.if`` are fields.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OPERATORS = (
 ).split()
 
 _LAYOUT = r"(?:[ \t\r\n\f\v]++|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+"
-_TOKEN = (
+_WORD = (
     r"(?P<id>[A-Za-z_][A-Za-z0-9_]*+)"
     r"|(?P<int>[0-9][A-Za-z0-9_]*+)"
     r"|(?P<var>\$[A-Za-z_][A-Za-z0-9_]*+)"
@@ -39,8 +39,8 @@ _TOKEN = (
 
 
 class Token:
-    """``text`` is what stands there, ``column`` and ``end`` are 1-based columns of ``line``, ``start`` and ``stop`` offsets.
-    A token that came out of a C macro has the place of the macro's use."""
+    """``text`` is what stands there, ``column`` and ``end`` are 1-based columns of ``line``, ``start`` and ``stop``
+    offsets. A token that came out of a C macro has the place of the macro's use."""
 
     __slots__ = ("column", "end", "kind", "line", "start", "stop", "text")
 
@@ -73,7 +73,7 @@ Expand = Callable[["Lexer", Token], "list[Token] | None"]
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Layout and a token; layout alone. Compiled at first use: importing this module must cost nothing."""
     operators = "|".join(map(re.escape, OPERATORS))
-    return re.compile(f"{_LAYOUT}(?:{_TOKEN % operators})"), re.compile(_LAYOUT)
+    return re.compile(f"{_LAYOUT}(?:{_WORD % operators})"), re.compile(_LAYOUT)
 
 
 class Lexer:

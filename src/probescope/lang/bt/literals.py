@@ -28,7 +28,8 @@ _LONGEST = 4096  # digits; beyond it a literal is an error before it costs time
 
 
 class LiteralError(ValueError):
-    """What is wrong with a literal, for a diagnostic. ``start`` and ``end`` are offsets into it (``None``: all of it)."""
+    """What is wrong with a literal, for a diagnostic. ``start`` and ``end`` are offsets into it (``None``: all of
+    it)."""
 
     def __init__(self, what: str, start: int | None = None, end: int | None = None) -> None:
         super().__init__(what)
@@ -101,9 +102,10 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 
 
 def unescape(body: str) -> str:
-    """The text between the quotes of a literal with its escapes resolved; bytes that are no UTF-8 become lone surrogates.
+    r"""The text between the quotes of a literal with its escapes resolved; raises ``LiteralError``.
 
-    ``\\n \\t \\r \\" \\\\``, up to three octal digits, ``\\x`` and up to two hexadecimal digits; raises ``LiteralError``.
+    ``\n \t \r \" \\``, up to three octal digits, ``\x`` and up to two hexadecimal digits. Bytes that are no UTF-8
+    become lone surrogates.
     """
     if "\\" not in body:
         return body

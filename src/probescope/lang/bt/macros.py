@@ -4,11 +4,13 @@
     @m  a parameter: the caller's map             any other: an error
     e   a parameter: the caller's expression, as often as it is written; or the type of ``typeof(...)``
 
-Macros of one name are told apart by the number and kinds of their parameters. The macros of the standard library are builtins
-here (``stdlib.py``); a script's own macro goes before one of the same name and signature.
+Macros of one name are told apart by the number and kinds of their parameters. The macros of the standard library are
+builtins here (``stdlib.py``); a script's own macro goes before one of the same name and signature.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from probescope.diagnostics import Diagnostic, Source, Span
 from probescope.errors import ScriptError
@@ -63,7 +65,7 @@ class _Frame:
     sizes: dict[str, int]
 
 
-class _Stop(Exception):  # noqa: N818 - ends an expansion that outgrew its limits
+class _Stop(Exception):  # ends an expansion that outgrew its limits
     pass
 
 
@@ -198,13 +200,15 @@ class _Expander:
             return node
         return NamedType(node.span, kind.name, node.tag)
 
-    def _of(self, of: TypeExpr | Expr) -> Node:
+    def _of(self, of: TypeExpr | Expr) -> TypeExpr | Expr:
         """What ``sizeof`` and its like ask about: there a parameter may be a type or an expression."""
         if isinstance(of, NamedType) and not of.tag and of.size is None:
             value = self._argument_named(of.name)
             if value is not None:
                 return value.type if isinstance(value, TypeArg) else value
-        return self.visit(of)
+        made = self.visit(of)
+        assert isinstance(made, TypeExpr | Expr)
+        return made
 
     def _type_context(self, node: Sizeof | Typeinfo) -> Node:
         return replace(node, of=self._of(node.of))
@@ -294,7 +298,8 @@ class _Expander:
             i = _mismatch(close, args) - 1
             param = close.params[i]
             given = _KINDS["$" if isinstance(args[i], Var) else "@" if isinstance(args[i], Map) else ""]
-            detail = f"Mismatched arg. {name}() expects {_KINDS[param.kind]} for arg {param.kind}{param.name} but got {given}."
+            wanted = f"{_KINDS[param.kind]} for arg {param.kind}{param.name}"
+            detail = f"Mismatched arg. {name}() expects {wanted} but got {given}."
         forms = ", ".join(f"{name}({', '.join(p.kind + p.name for p in m.params)})" for m in candidates)
         self.report(message, node.span, detail, f"definitions: {forms}")
 
@@ -339,7 +344,7 @@ def _field_path(expr: Expr) -> list[str] | None:
     return [expr.name, *path] if isinstance(expr, Name) else None
 
 
-_VISITORS = {
+_VISITORS: dict[str, Any] = {
     "Var": _Expander._variable,
     "Map": _Expander._map,
     "Name": _Expander._name,

@@ -1,7 +1,7 @@
 """Parameters of the command line in a script: ``$1``, ``$#``, ``str($1)``, ``getopt("name", default)``.
 
-A positional parameter is a number where it reads as one, else a string; inside ``str()`` it is always a string. One that
-was not given is 0, or the empty string inside ``str()``. Named ones have the type of their default.
+A positional parameter is a number where it reads as one, else a string; inside ``str()`` it is always a string. One
+that was not given is 0, or the empty string inside ``str()``. Named ones have the type of their default.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class Params:
 
     @classmethod
     def of(cls, before: Sequence[str], after: Sequence[str] = ()) -> Params:
-        """From the words of the command line: ``before`` and ``after`` the double dash. Named ones only come after it."""
+        """From the words of the command line: ``before`` and ``after`` the double dash. Named ones only come after
+        it."""
         positional = list(before)
         named: dict[str, str | None] = {}
         for word in after:
@@ -127,7 +128,8 @@ class _Resolver:
     # ---- getopt -------------------------------------------------------------------------------------------------
 
     def _option(self, node: Call) -> Expr:
-        if not isinstance(node.args[0], Str):
+        name, *_ = node.args
+        if not isinstance(name, Str):
             self._error("First argument to 'getopt' must be a string literal", node)
             return Int(node.span, 0)
         default: Expr = node.args[1] if len(node.args) > 1 else Bool(node.span, value=False)
@@ -139,7 +141,7 @@ class _Resolver:
             self._error("'getopt' takes a name, a default and a description, all literals", node)
         text = description.value if isinstance(description, Str) else ""
         kind = {Int: "int", Bool: "bool", Str: "str"}[type(default)]
-        option = Option(node.args[0].value, kind, default.value, text)
+        option = Option(name.value, kind, default.value, text)
         self._remember(option, node)
         value = self._given(option)
         if isinstance(value, bool):

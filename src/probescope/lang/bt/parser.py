@@ -3,7 +3,8 @@
     parse(source, options)       a script with everything it includes -> Parsed
     parse_expression(source)     one expression
 
-What is wrong with the text comes back as one ``ScriptError`` with all findings, each with its place; nothing else is raised.
+What is wrong with the text comes back as one ``ScriptError`` with all findings, each with its place; nothing else is
+raised.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from probescope.frozen import dataclass, field
 from probescope.lang.bt.ast import CItem, Directive, Expr, Item, Program
 from probescope.lang.bt.files import Files, NoFiles
 from probescope.lang.bt.lexer import Lexer
-from probescope.lang.bt.parser_base import Unparsable
+from probescope.lang.bt.parser_base import Enough, Unparsable
 from probescope.lang.bt.parser_program import ProgramParser
 
 MAX_TEXT = 4 << 20
@@ -25,8 +26,8 @@ MAX_TEXT = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """``params``: the values of ``$1``...; ``pid``: one process was named; ``defines``: macros that exist from the start;
-    ``include_dirs``: where headers are looked for (``-I``), ``system_dirs``: where those of the C library are;
+    """``params``: the values of ``$1``...; ``pid``: one process was named; ``defines``: macros that exist from the
+    start; ``include_dirs``: where headers are looked for (``-I``), ``system_dirs``: where those of the C library are;
     ``includes``: headers read before the script (``--include``)."""
 
     params: Sequence[str] = ()
@@ -87,6 +88,8 @@ def parse_expression(source: Source) -> Expr:
         expr = parser.lone_expression()
     except Unparsable as e:
         raise ScriptError([*parser.findings, e.finding]) from None
+    except Enough:
+        raise ScriptError(parser.findings) from None
     if parser.findings:
         raise ScriptError(parser.findings)
     return expr
@@ -125,7 +128,7 @@ def _parse(source: Source, options: ParseOptions) -> Program:
     parser.enumerators.update(enumerators)
     items = parser.items()
     _check_directives(made.directives, items, source, findings)
-    _raise_if_wrong([*findings, *made.findings, *parser.findings, *made.defines.findings])
+    _raise_if_wrong([*findings, *made.findings, *made.defines.findings, *parser.findings])
     return Program(Span(1, 1, *_end(source.text)), _in_order(made.directives, headers, items), made.header)
 
 

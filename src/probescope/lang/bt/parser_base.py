@@ -1,7 +1,8 @@
 """What every layer of the parser stands on: the current token, expectations, findings, and the guard against depth.
 
-A syntax error is raised as ``Unparsable`` where it is found and recorded where parsing can go on (the next statement, the next
-probe), so that one run reports several. All layers are one class in the end (``parser.py``); they are split by file only.
+A syntax error is raised as ``Unparsable`` where it is found and recorded where parsing can go on (the next statement,
+the next probe), so that one run reports several. All layers are one class in the end (``parser.py``); they are split
+by file only.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ class Unparsable(Exception):
         super().__init__(finding.message)
         self.finding = finding
         self.fatal = fatal
+
+
+class Enough(Exception):  # control flow, as above
+    """So many findings that more would not help."""
 
 
 class Cursor:
@@ -99,7 +104,12 @@ class Cursor:
 
     def report(self, message: str, span: Span, *hints: str) -> None:
         """Records an error after which parsing goes on as if nothing had happened."""
-        self.findings.append(Diagnostic("error", message, span, hints, self.source))
+        self.record(Diagnostic("error", message, span, hints, self.source))
+
+    def record(self, finding: Diagnostic) -> None:
+        self.findings.append(finding)
+        if len(self.findings) >= MAX_FINDINGS:
+            raise Enough
 
     def fail(self, expected: str, *hints: str) -> NoReturn:
         """The current token is not what may stand here."""
@@ -113,7 +123,8 @@ class Cursor:
         raise Unparsable(Diagnostic("error", message, span, hints, self.source), fatal=fatal)
 
     def _spelling(self) -> tuple[str, ...]:
-        """A hint where the word before the surprise looks like a misspelt keyword: ``fro ($i : 0..3)``, ``retrun 1``."""
+        """A hint where the word before the surprise looks like a misspelt keyword: ``fro ($i : 0..3)``, ``retrun
+        1``."""
         word = self.last
         if word.kind != "id" or word.text in KEYWORDS or len(word.text) < 2:
             return ()
@@ -139,7 +150,8 @@ class Cursor:
     # ---- literals -----------------------------------------------------------------------------------------------
 
     def integer(self) -> int:
-        """The value of the current ``int`` token, which is consumed. What is wrong with it is reported, its value then 0."""
+        """The value of the current ``int`` token, which is consumed. What is wrong with it is reported, its value
+        then 0."""
         token = self.advance()
         try:
             literals.check_underscores(token.text)

@@ -69,6 +69,7 @@ class CParser(DeclaratorParser):
             except Unparsable as e:
                 if e.fatal:
                     raise
+                self.findings.clear()
                 self.nesting = 0
                 self._skip_external()
         return out
@@ -152,7 +153,8 @@ class CParser(DeclaratorParser):
         return out
 
     def _unnamed(self, specifier: Specifier, first: Token) -> list[CMember]:
-        """``struct { ... };`` lifts its members; ``struct tag { ... };`` and ``enum { ... };`` only define what they name."""
+        """``struct { ... };`` lifts its members; ``struct tag { ... };`` and ``enum { ... };`` only define what they
+        name."""
         inline = specifier.inline
         if inline is None:
             self.fail("the name of a member")

@@ -23,6 +23,9 @@ _IGNORED = frozenset(
 _ATTRIBUTE = ("__attribute__", "__attribute")
 _TAGS = {"__user": "user", "__percpu": "percpu", "__rcu": "rcu", "__kernel": "kernel", "__iomem": "iomem"}
 
+_MOST_PIECES = 16
+"""Greatest number of stars, and of brackets, of one declarator (they may nest, too)."""
+
 _ORDER = ("unsigned", "signed", "char", "short", "int", "long", "float", "double", "_Bool", "_Complex")
 
 Wrap = Callable[[CType], CType]
@@ -73,13 +76,19 @@ class DeclaratorParser(StatementParser):
             self.attributes()
             if self.kind != "*":
                 return out
+            self._check_count(out)
             out.append(_pointer_to(self.advance().span, tuple(self.tags)))
             self.tags.clear()
+
+    def _check_count(self, pieces: list[Wrap]) -> None:
+        if len(pieces) >= _MOST_PIECES:
+            self.refuse(f"a declaration with more than {_MOST_PIECES} stars or brackets", self.token.span, fatal=True)
 
     def _suffixes(self) -> list[Wrap]:
         out: list[Wrap] = []
         while self.kind in ("[", "("):
             first = self.token
+            self._check_count(out)
             if self.kind == "(":
                 out.append(_function_of(self._parameters(), self.since(first)))
                 continue

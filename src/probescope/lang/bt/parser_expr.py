@@ -243,9 +243,9 @@ class ExpressionParser(TypeParser):
             return self.block_value()
         if kind == "count":
             return PositionalCount(self.advance().span)
-        if kind == "param":
-            return self._positional()
-        self.fail("an expression")
+        if kind != "param":
+            self.fail("an expression")
+        return self._positional()
 
     def _positional(self) -> Expr:
         token = self.advance()

@@ -27,7 +27,7 @@ from probescope.lang.bt.ast import (
     SubprogParam,
     TypeExpr,
 )
-from probescope.lang.bt.parser_base import MAX_FINDINGS, Unparsable
+from probescope.lang.bt.parser_base import Enough, Unparsable
 from probescope.lang.bt.parser_stmt import StatementParser
 from probescope.lang.bt.pointtext import PointError, extent
 from probescope.lang.bt.words import is_reserved
@@ -57,6 +57,12 @@ class ProgramParser(StatementParser):
 
     def items(self) -> list[Item]:
         """All items of the text; what is wrong with it is in ``findings``."""
+        try:
+            return self._items()
+        except Enough:
+            return []
+
+    def _items(self) -> list[Item]:
         self.in_program = True
         out: list[Item] = []
         lexer = self.lexer
@@ -64,8 +70,8 @@ class ProgramParser(StatementParser):
             try:
                 out.append(self._item())
             except Unparsable as e:
-                self.findings.append(e.finding)
-                if e.fatal or len(self.findings) >= MAX_FINDINGS:
+                self.record(e.finding)
+                if e.fatal:
                     break
                 self._skip_item()
         return out
@@ -115,7 +121,8 @@ class ProgramParser(StatementParser):
         return Probe(first.span.to(last.span), tuple(points), predicate, body)
 
     def _points(self, points: list[AttachPoint]) -> tuple[Token, Token]:
-        """Reads attach points up to the predicate or the block; returns the tokens of the first and the last of them."""
+        """Reads attach points up to the predicate or the block; returns the tokens of the first and the last of
+        them."""
         lexer = self.lexer
         first = last = None
         while True:

@@ -1,10 +1,11 @@
 """Statements and blocks.
 
     block      "{" statement* expression? "}"
-    statement  let | assignment | _ = expression | for | while | unroll | break | continue | return | import | expression
+    statement  let | assignment | _ = expression | for | while | unroll | break | continue | return | import
+               | expression
 
-A statement ends with ``;``, which may be left out before ``}`` and after a block. The last expression of a block without
-``;`` is the block's value, where a value can be meant; else it is a statement like any other.
+A statement ends with ``;``, which may be left out before ``}`` and after a block. The last expression of a block
+without ``;`` is the block's value, where a value can be meant; else it is a statement like any other.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from probescope.lang.bt.ast import (
 )
 from probescope.lang.bt.lexer import Token
 from probescope.lang.bt.node import replace
-from probescope.lang.bt.parser_base import MAX_FINDINGS, Unparsable
+from probescope.lang.bt.parser_base import Unparsable
 from probescope.lang.bt.parser_words import WordParser
 
 ASSIGNMENTS = {"=": "", **{f"{op}=": op for op in ("<<", ">>", "+", "-", "*", "/", "%", "&", "|", "^")}}
@@ -66,7 +67,8 @@ class StatementParser(WordParser):
         return Block(self.since(first), tuple(statements), result)
 
     def _close_block(self) -> None:
-        """Consumes ``}``; behind an outermost block no token is read, for an attach point may follow, which has none."""
+        """Consumes ``}``; behind an outermost block no token is read, for an attach point may follow, which has
+        none."""
         if self.kind != "}":
             self.fail("'}' at the end of the block")
         if self.nesting or not self.in_program:
@@ -78,21 +80,23 @@ class StatementParser(WordParser):
         return self.block(value=True)
 
     def _recovering(self, statements: list[Statement]) -> Expr | None:
-        """One statement, added to ``statements``, or the block's value. After a syntax error: on to the next statement."""
+        """One statement, added to ``statements``, or the block's value. After a syntax error: on to the next
+        statement."""
         nesting = self.nesting
         try:
             return self._statement(statements)
         except Unparsable as e:
-            self.findings.append(e.finding)
-            if e.fatal or len(self.findings) >= MAX_FINDINGS:
+            if e.fatal:
                 raise
+            self.record(e.finding)
             self.nesting = nesting
             self.in_predicate = False
             self._skip_statement()
             return None
 
     def _skip_statement(self) -> None:
-        """On to behind the next ``;`` of this block, or to its ``}``; blocks and brackets in between are passed over."""
+        """On to behind the next ``;`` of this block, or to its ``}``; blocks and brackets in between are passed
+        over."""
         level = 0
         while self.kind != "end":
             if level == 0 and self.kind in (";", "}"):
@@ -234,7 +238,8 @@ class StatementParser(WordParser):
         return If(self.since(first), tuple(branches), otherwise)
 
     def _condition(self) -> Expr:
-        """A full expression in brackets, or an operand without (``while !$done {``): the brace must not be taken for one."""
+        """A full expression in brackets, or an operand without (``while !$done {``): the brace must not be taken for
+        one."""
         if self.kind != "(":
             return self.unary()
         self.advance()

@@ -1,8 +1,8 @@
 """Types as written: ``uint8``, ``struct a*[4]``, ``string[64]``, ``typeof(x)``; and telling them from expressions.
 
-A bare word in brackets may be either. The rules are those of the language: inside ``sizeof``, ``typeof`` and their like a word
-(with its ``*`` and ``[N]``) is a type unless it is a builtin or stands in brackets of its own; ``(word)`` is a cast if what
-follows can begin an expression.
+A bare word in brackets may be either. The rules are those of the language: inside ``sizeof``, ``typeof`` and their
+like a word (with its ``*`` and ``[N]``) is a type unless it is a builtin or stands in brackets of its own; ``(word)``
+is a cast if what follows can begin an expression.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Expressions that begin with a word of their own: ``sizeof``, ``offsetof``, ``typeinfo``, ``comptime``, truth values."""
+"""Expressions that begin with a word of their own: ``sizeof``, ``offsetof``, ``typeinfo``, ``comptime``, truth
+values."""
 
 from __future__ import annotations
 

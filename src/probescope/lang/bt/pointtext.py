@@ -1,6 +1,7 @@
 """Attach points as text: where one ends in a script, its parameters, its parts.
 
-An attach point is not made of tokens: ``uprobe:/usr/bin/*/x:"a b"`` holds what would be comments and operators elsewhere.
+An attach point is not made of tokens: ``uprobe:/usr/bin/*/x:"a b"`` holds what would be comments and operators
+elsewhere.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def _ends() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def extent(text: str, start: int) -> int:
-    """The offset where the attach point that begins at ``start`` ends: at a blank, ``{``, ``,`` or a predicate's ``/``."""
+    """The offset where the attach point that begins at ``start`` ends: at a blank, ``{``, ``,`` or a predicate's
+    ``/``."""
     long, short = _ends()
     found = short.match(text, start)
     assert found is not None

@@ -1,7 +1,8 @@
 """Lines that begin with ``#``: which text counts, which macros exist, which headers are wanted.
 
-The text comes back with all such lines, and all text that a condition leaves out, as blanks: lines and columns stay what they
-were. Headers are read by the parser (``parser_program.py``); types of the kernel need none, they come from BTF.
+The text comes back with all such lines, and all text that a condition leaves out, as blanks: lines and columns stay
+what they were. Headers are read by the parser (``parser_program.py``); types of the kernel need none, they come from
+BTF.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from probescope.diagnostics import NOWHERE, Diagnostic, Source, Span, nearest
 from probescope.frozen import dataclass, field
 from probescope.lang.bt.ast import Directive
 from probescope.lang.bt.defines import Define, Defines
+from probescope.lang.bt.parser_base import MAX_FINDINGS, Enough
 
 _CONDITIONS = ("if", "ifdef", "ifndef", "elif", "else", "endif")
 _KNOWN = (*_CONDITIONS, "include", "define", "undef", "error", "warning", "pragma", "line")
@@ -23,7 +25,8 @@ MAX_CONDITIONS = 64
 
 @dataclass(slots=True)
 class Preprocessed:
-    """``text`` is what is left to parse; ``header`` the shebang line with its end; ``includes`` are those that count."""
+    """``text`` is what is left to parse; ``header`` the shebang line with its end; ``includes`` are those that
+    count."""
 
     source: Source
     text: str
@@ -44,7 +47,8 @@ class _Condition:
 
 @cache
 def _lines() -> re.Pattern[str]:
-    """Comments and strings, which hide what looks like a directive, and directives (with lines continued by a backslash)."""
+    """Comments and strings, which hide what looks like a directive, and directives (with lines continued by a
+    backslash)."""
     return re.compile(
         r"/\*(?:.*?\*/|.*)|//[^\n]*+"
         r'|"(?:[^"\\\n]|\\[^\n])*+"'
@@ -64,7 +68,10 @@ def preprocess(source: Source, defines: Defines | None = None) -> Preprocessed:
         out.header = text[:end]
         text = _blank(text[:end]) + text[end:]
     if re.search(r"(?m)^[ \t]*#", text):
-        _Reader(out, text).run()
+        try:
+            _Reader(out, text).run()
+        except Enough:
+            out.text = ""  # its findings say enough
     else:
         out.text = text
     return out
@@ -162,6 +169,7 @@ class _Reader:
         if name in ("if", "ifdef", "ifndef"):
             if len(self.conditions) >= MAX_CONDITIONS:
                 self._report(f"more than {MAX_CONDITIONS} conditions inside each other", span)
+                raise Enough
             outer = self.active
             holds = outer and self._holds(name, rest, span)
             self.conditions.append(_Condition(holds, holds, outer, span))
@@ -192,3 +200,5 @@ class _Reader:
 
     def _report(self, message: str, span: Span, *hints: str) -> None:
         self.out.findings.append(Diagnostic("error", message, span, hints, self.out.source))
+        if len(self.out.findings) >= MAX_FINDINGS:
+            raise Enough

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 KEYWORDS = (
-    "break comptime config continue else enum false fn for if import let macro offsetof return sizeof struct true typeinfo "
-    "typeof union unroll while"
+    "break comptime config continue else enum false fn for if import let macro offsetof return sizeof struct "
+    "true typeinfo typeof union unroll while"
 ).split()
 
 BUILTIN_VALUES = frozenset(
     (
-        "args cgroup comm config cpid cpu ctx curtask default_str_length dw_ustack elapsed func gid has_cpid jiffies kstack "
-        "leader_comm leader_tid ncpus nsecs numaid pcomm pid ppid probe probetype rand retval tid uid username usermode ustack"
+        "args cgroup comm config cpid cpu ctx curtask default_str_length dw_ustack elapsed func gid has_cpid "
+        "jiffies kstack leader_comm leader_tid ncpus nsecs numaid pcomm pid ppid probe probetype rand retval tid "
+        "uid username usermode ustack"
     ).split()
 )
-"""Builtins that are values when written without parentheses (``argN`` and ``sargN`` are recognised by ``is_builtin``)."""
+"""Builtins that are values when written without parentheses (``argN`` and ``sargN`` are recognised by
+``is_builtin``)."""
 
 FUNCTIONS = frozenset(
     (
-        "assert assert_str avg bswap buf cat cgroup cgroup_path cgroupid clear comm config container_of count cpid cpu curtask "
-        "debugf default_str_length delete dw_ustack elapsed errorf exit fail find func getopt gid has_cpid has_key hist is_array "
-        "is_err is_integer is_literal is_ptr is_str is_unsigned_integer jiffies join kaddr kfunc_allowed kfunc_exist kptr "
-        "kstack ksym leader_comm leader_tid len lhist macaddr max memcmp min ncpus nsecs ntop numaid override override_return "
-        "path pcomm percpu_kaddr pid ppid print printf probe probetype pton rand reg retval signal signal_name signal_thread "
-        "skboutput socket_cookie static_assert stats str strcap str_concat strcontains strerror strftime strlen strncmp strstr "
-        "sum syscall_name system tid time tseries uaddr uid unwatch uptr username usermode usleep ustack usym warnf "
+        "assert assert_str avg bswap buf cat cgroup cgroup_path cgroupid clear comm config container_of count "
+        "cpid cpu curtask debugf default_str_length delete dw_ustack elapsed errorf exit fail find func getopt "
+        "gid has_cpid has_key hist is_array is_err is_integer is_literal is_ptr is_str is_unsigned_integer "
+        "jiffies join kaddr kfunc_allowed kfunc_exist kptr kstack ksym leader_comm leader_tid len lhist macaddr "
+        "max memcmp min ncpus nsecs ntop numaid override override_return path pcomm percpu_kaddr pid ppid print "
+        "printf probe probetype pton rand reg retval signal signal_name signal_thread skboutput socket_cookie "
+        "static_assert stats str strcap str_concat strcontains strerror strftime strlen strncmp strstr sum "
+        "syscall_name system tid time tseries uaddr uid unwatch uptr username usermode usleep ustack usym warnf "
         "write_user zero"
     ).split()
 )
 """Everything of the standard library that can be called, whether a builtin or a macro there."""
-
-STATEMENT_WORDS = ("let", "if", "for", "while", "unroll", "break", "continue", "return", "import")
-
 
 RESERVED = frozenset("args ctx kstack nsecs pid tid ustack".split())
 """Builtins whose names a macro's parameter cannot have, besides ``argN`` and ``__builtin_*``."""
