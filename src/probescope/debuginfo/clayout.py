@@ -48,7 +48,7 @@ class LayoutBuilder:
         moves to the next one; one without a name takes room but does not align the struct."""
         unit = 8 * size
         if width == 0:
-            self._at = 0 if self._union else _up(self._at, unit)
+            self._advance(0 if self._union else _up(self._at, unit))
             return
         at = _up(self._at, 8 * asked) if asked else self._at
         if not self._packed and at // unit != (at + width - 1) // unit:
