@@ -45,7 +45,6 @@ class Cursor:
         self.nesting = 0
         self.height = 0
         self.in_predicate = False
-        self.in_program = False
         self.token = self.last = Token("raw", "", 1, 1, 1, 0, 0)
         self.kind = "raw"
 

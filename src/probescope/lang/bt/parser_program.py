@@ -63,7 +63,6 @@ class ProgramParser(StatementParser):
             return []
 
     def _items(self) -> list[Item]:
-        self.in_program = True
         out: list[Item] = []
         lexer = self.lexer
         while lexer.skip_layout() < len(lexer.text):
@@ -111,33 +110,33 @@ class ProgramParser(StatementParser):
     # ---- probes -------------------------------------------------------------------------------------------------
 
     def _probe(self) -> Probe:
-        points: list[AttachPoint] = []
-        first, last = self._points(points)
+        tokens = self._points()
+        first, last = tokens[0], tokens[-1]
         self.seek(self.index)
         predicate = self._predicate()
         if self.kind != "{":
             self.fail("'{'")
-        body = self.block(value=False)
+        points: list[AttachPoint] = []
+        for token in tokens:  # only now: what is no probe at all has been refused above, in better words
+            self._read_point(token, points)
+        body = self.block(value=False, ends_item=True)
         return Probe(first.span.to(last.span), tuple(points), predicate, body)
 
-    def _points(self, points: list[AttachPoint]) -> tuple[Token, Token]:
-        """Reads attach points up to the predicate or the block; returns the tokens of the first and the last of
-        them."""
+    def _points(self) -> list[Token]:
+        """The attach points up to the predicate or the block, as raw text."""
         lexer = self.lexer
-        first = last = None
+        tokens: list[Token] = []
         while True:
             end = extent(lexer.text, lexer.pos)
             if end == lexer.pos:
-                if first is not None and last is not None and lexer.text[end : end + 1] in ("/", "{"):
-                    return first, last  # behind a comma too many
+                if tokens and lexer.text[end : end + 1] in ("/", "{"):
+                    return tokens  # behind a comma too many
                 self.seek(self.index)
                 self.fail("a probe, such as kprobe:vfs_read", *self._why_no_probe())
-            last = lexer.raw(end)
-            first = first or last
-            self._read_point(last, points)
+            tokens.append(lexer.raw(end))
             lexer.skip_layout()
             if lexer.text[lexer.pos : lexer.pos + 1] != ",":
-                return first, last
+                return tokens
             lexer.raw(lexer.pos + 1)
             lexer.skip_layout()
 
@@ -209,7 +208,7 @@ class ProgramParser(StatementParser):
                     break
             self.expect(")")
         span = self.since(first)
-        return Macro(span, name, tuple(params), self.block(value=True))
+        return Macro(span, name, tuple(params), self.block(value=True, ends_item=True))
 
     def _macro_param(self) -> MacroParam:
         token = self.token
@@ -240,7 +239,7 @@ class ProgramParser(StatementParser):
         if self.accept(":"):
             result = self.type_name()
         span = self.since(first)
-        return Subprog(span, name, tuple(params), result, self.block(value=False))
+        return Subprog(span, name, tuple(params), result, self.block(value=False, ends_item=True))
 
     def _map_decl(self) -> MapDecl:
         first = self.advance()

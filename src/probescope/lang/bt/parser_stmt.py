@@ -46,8 +46,10 @@ ASSIGNMENTS = {"=": "", **{f"{op}=": op for op in ("<<", ">>", "+", "-", "*", "/
 class StatementParser(WordParser):
     # ---- blocks -------------------------------------------------------------------------------------------------
 
-    def block(self, *, value: bool) -> Block:
-        """A block; with ``value`` its last expression may be its value."""
+    def block(self, *, value: bool, ends_item: bool = False) -> Block:
+        """A block; with ``value`` its last expression may be its value. Behind one that ends an item of a script no
+        token is read, for an attach point may follow, which is not made of tokens.
+        """
         first = self.expect("{")
         self.enter()
         outside, self.in_predicate = self.in_predicate, False
@@ -58,23 +60,18 @@ class StatementParser(WordParser):
             result = self._recovering(statements)
             height = max(height, self.height)
         self.nesting -= 1
-        self._close_block()
+        if self.kind != "}":
+            self.fail("'}' at the end of the block")
+        if ends_item:
+            self.leave_tokens()
+        else:
+            self.advance()
         self.in_predicate = outside
         self.raise_height(height)
         if result is not None and not value:
             statements.append(ExprStatement(result.span, without_value(result)))
             result = None
         return Block(self.since(first), tuple(statements), result)
-
-    def _close_block(self) -> None:
-        """Consumes ``}``; behind an outermost block no token is read, for an attach point may follow, which has
-        none."""
-        if self.kind != "}":
-            self.fail("'}' at the end of the block")
-        if self.nesting or not self.in_program:
-            self.advance()
-        else:
-            self.leave_tokens()
 
     def block_value(self) -> Expr:
         return self.block(value=True)
@@ -266,6 +263,8 @@ class StatementParser(WordParser):
         start = self._bound()
         if self.accept(".."):
             return self._for_range(first, var, start, bracket)
+        if bracket and self.kind != ")":
+            self.fail("'..' or ')' (bounds that are sums need brackets)")
         if not isinstance(start, Map):
             self.refuse(
                 "syntax error, a loop goes over a map or a range",
@@ -283,7 +282,7 @@ class StatementParser(WordParser):
         stop = self._bound()
         height = max(height, self.height)
         if bracket:
-            self.expect(")", "')' (the bounds of a range that are sums need brackets)")
+            self.expect(")", "')' (bounds that are sums need brackets)")
         body = self.block(value=False)
         self.raise_height(height, self.height)
         return ForRange(first.span.to(body.span), var, start, stop, body)

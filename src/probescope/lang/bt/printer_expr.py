@@ -132,9 +132,7 @@ class ExpressionPrinter:
         return f"{self.expr(node.base, _POSTFIX)}.{node.index}"
 
     def _index(self, node: Index) -> str:
-        base = self.expr(node.base, _POSTFIX)
-        base = f"({base})" if isinstance(node.base, Map) else base
-        return f"{base}[{self.argument(node.index)}]"
+        return f"{self.expr(node.base, _POSTFIX)}[{self.argument(node.index)}]"
 
     def _map_item(self, node: MapItem) -> str:
         key = node.key
