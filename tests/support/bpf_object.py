@@ -122,13 +122,13 @@ class Loaded:
     def records(self) -> list[tuple[int, tuple[Any, ...]]]:
         """(action, values) of everything in the ring."""
         assert self.ring is not None
-        got = self.ring.consume()
         out = []
-        for data in got:
-            raw = bytes(data)
-            action = struct.unpack_from("=I", raw)[0]
-            layout = record_layout(self.program.actions[action].types, self.options.types)
-            out.append((action, record_decoder(layout, self.options.types)(raw)))
+        while got := self.ring.consume():
+            for data in got:
+                raw = bytes(data)
+                action = struct.unpack_from("=I", raw)[0]
+                layout = record_layout(self.program.actions[action].types, self.options.types)
+                out.append((action, record_decoder(layout, self.options.types)(raw)))
         return out
 
     def close(self) -> None:

@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from typing import Any, Literal, NoReturn
 
 from probescope.bpf.builder import Builder, Size
-from probescope.bpf.kinds import canonical, has_text, in_register, is_stack, reg_bytes, reg_signed
+from probescope.bpf.kinds import SHORT, canonical, has_text, in_register, is_stack, reg_bytes, reg_signed
 from probescope.bpf.lir import Block, Cond, Function, Reg, Slot
 from probescope.bpf.pieces import COUNTERS, SCRATCH, SCRATCH_BUSY, Pieces
-from probescope.bpf.scan import Scan, scan
+from probescope.bpf.scan import Scan, scan, variable_types
 from probescope.bpf.unit import CounterKind, Unit
 from probescope.diagnostics import NOWHERE, Diagnostic, Span
 from probescope.errors import ScriptError
@@ -122,7 +122,7 @@ class Lower:
         self.captured: dict[str, int] = {}  # variable -> offset in the frame
         self.spots: dict[str, Slot | int] = {}  # variable -> its place on the stack, or offset in scratch memory
         self.bound: dict[str, x.Expr] = {}  # names that stand for values held elsewhere
-        self.variables = {v.name: v.type for v in clause.variables}
+        self.variables = variable_types(clause, pieces.storages)
         self.scan: Scan = scan(clause, self.features)
         self.site: Reg | None = None  # the number of the site that fired, where the program finds it out
         self.range_words: dict[int, int] = {}  # frame offsets of the first numbers of loops in callbacks
@@ -226,12 +226,13 @@ class Lower:
         """Code that may not run: what it computes is not known afterwards. Begins in ``block``."""
         if block is not None:
             self.b.place(block)
-        self.fn.memo.append({})
+        fn = self.fn
+        fn.memo.append({})
         try:
             with self.scope():
                 yield
         finally:
-            self.fn.memo.pop()
+            fn.memo.pop()
 
     def once(self, key: object, make: Callable[[], Any]) -> Any:
         """``make()``, or what it gave before at a place that lies on the way here. Only for what cannot change
@@ -274,6 +275,10 @@ class Lower:
         to pass on bytes of it that were never written."""
         size, slack = self.size(t), 1 if has_text(t) else 0
         return self.temp(size, slack=slack) if canonical(t) else self.scratch(size + slack)
+
+    def temp_text(self, size: int) -> Place:
+        """A temporary for a text, and the NUL after a full one."""
+        return self.temp(size, slack=1) if size <= SHORT else self.scratch(size + 1)
 
     def temp(self, size: int, *, slack: int = 0, name: str = "") -> Place:
         """Memory until the end of the scope; its content is undefined."""
@@ -325,6 +330,10 @@ class Lower:
         """Some text of up to ``limit`` bytes is written at an offset, or with a length, known only at run time. The
         verifier adds the greatest of both: scratch memory has so much to spare at its end."""
         self.text_slack = max(self.text_slack, limit + 8)
+
+    def spacious(self, place: Place) -> bool:
+        """Whether a place has what ``measured`` promises."""
+        return place.base == self.fn.scratch
 
     def scratch_bytes(self) -> int:
         return self.scratch_most + self.text_slack

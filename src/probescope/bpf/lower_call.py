@@ -7,6 +7,7 @@ from collections.abc import Callable
 from probescope.bpf.kinds import in_register, reg_bytes
 from probescope.bpf.lir import Block, Reg
 from probescope.bpf.lower import Lower, Place
+from probescope.bpf.lower_branch import any_value
 from probescope.bpf.lower_context import tgid
 from probescope.bpf.lower_copy import branch_same, clear, copy
 from probescope.bpf.lower_read import number_at
@@ -48,7 +49,7 @@ def call_test(l: Lower, e: x.Call, yes: Block, no: Block) -> None:
     elif e.name == "memcmp":
         _branch_memcmp(l, e, no, yes)
     else:
-        l.b.branch_imm("ne", l.scalar(e), 0, yes, no)
+        any_value(l, e, yes, no)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -91,7 +92,7 @@ def _bytes(l: Lower, e: x.Expr) -> tuple[Place, int]:
         l.put(spot, t, l.scalar(e))
         return spot, reg_bytes(t)
     if isinstance(t, String | Buffer):
-        out = l.temp(l.size(t), slack=1)
+        out = l.temp_for(t)
         l.into(e, out, exact=True)
         return (out.at(4), t.size) if isinstance(t, Buffer) else (out, t.size)
     return l.place(e), l.size(t)

@@ -15,6 +15,7 @@ from probescope.bpf.builder import Size
 from probescope.bpf.kinds import SHORT, canonical, in_register
 from probescope.bpf.lir import Block, Reg
 from probescope.bpf.lower import Lower, Place
+from probescope.bpf.lower_walk import walk
 from probescope.model.abi import item_types, offsets
 from probescope.model.types import Array, String, Type
 
@@ -120,7 +121,7 @@ def copy_text(l: Lower, dst: Place, dst_size: int, src: Place, src_size: int, *,
         elif n < dst_size:
             l.b.store_imm(dst.base, dst.off + n, 0, 1)
     elif dst.room <= n:  # no byte to spare for the helper's NUL
-        spare = l.temp(n, slack=1)
+        spare = l.temp_text(n)
         _copy_long(l, spare, n, n, src, exact=True)
         copy(l, dst, spare, n)
         if exact or dst_size <= SHORT:
@@ -139,36 +140,30 @@ def _copy_long(l: Lower, dst: Place, size: int, n: int, src: Place, *, exact: bo
 
 def branch_same(l: Lower, a: Place, b_: Place, n: int, same: Block, differ: Block) -> None:
     """Goes to ``same`` if ``n`` bytes are equal. Ends the block."""
-    b = l.b
+    words = 0
     if n > INLINE:
-        _compare_loop(l, a, b_, n, differ)
-    else:
-        for at, size in chunks(n, a, b_):
-            on = b.block()
-            b.branch("ne", b.load(a.base, a.off + at, size), b.load(b_.base, b_.off + at, size), differ, on)
-            b.place(on)
-    b.jump(same)
-
-
-def _compare_loop(l: Lower, a: Place, b_: Place, n: int, differ: Block) -> None:
-    """Word by word; leaves for ``differ``, falls out at the end. The verifier walks all turns."""
-    b = l.b
-    words = n // 8 * 8
-    i = b.reg()
-    b.assign_imm(i, 0)
-    head, on, done = b.block(), b.block(), b.block()
-    b.place(head)
-    pa, pb = b.alu("add", a.base, i), b.alu("add", b_.base, i)
-    b.branch("ne", b.load(pa, a.off, 8), b.load(pb, b_.off, 8), differ, on)
-    b.place(on)
-    b.alu_imm("add", i, 8, into=i)
-    b.branch_imm("lt", i, words, head, done)
-    b.place(done)
+        words = n // 8 * 8
+        _same_words(l, a, b_, words, differ)
     for at, size in chunks(n - words, a.at(words), b_.at(words)):
+        on, o = l.b.block(), words + at
+        l.b.branch("ne", l.b.load(a.base, a.off + o, size), l.b.load(b_.base, b_.off + o, size), differ, on)
+        l.b.place(on)
+    l.b.jump(same)
+
+
+def _same_words(l: Lower, a: Place, b_: Place, n: int, differ: Block) -> None:
+    """Leaves for ``differ``, falls out at the end."""
+    b = l.b
+    done = b.block()
+
+    def one(i: Reg) -> None:
         on = b.block()
-        o = words + at
-        b.branch("ne", b.load(a.base, a.off + o, size), b.load(b_.base, b_.off + o, size), differ, on)
+        left, right = b.alu("add", a.base, i), b.alu("add", b_.base, i)
+        b.branch("ne", b.load(left, a.off, 8), b.load(right, b_.off, 8), differ, on)
         b.place(on)
+
+    walk(l, n, 1, done, one, step=8)
+    b.place(done)
 
 
 def branch_same_const(l: Lower, p: Place, data: bytes, same: Block, differ: Block) -> None:

@@ -11,7 +11,7 @@ from probescope.bpf.lower_copy import zeros
 from probescope.bpf.lower_memory import remote, remote_root
 from probescope.bpf.lower_read import number_at
 from probescope.bpf.lower_scalar import number
-from probescope.bpf.lower_text import length
+from probescope.bpf.lower_text import length_at
 from probescope.ir import expr as x
 from probescope.model.types import Array, Buffer, String
 
@@ -23,6 +23,7 @@ def index(l: Lower, e: x.Index) -> Reg:
     assert isinstance(e.x.type, Array)
     count, size, known = e.x.type.count, l.size(e.x.type.element), number(e.index)
     if known is not None and not 0 <= known < count:
+        l.place(e.x)  # for its effects
         return _nothing(l)
     if remote_root(e.x):
         far = remote(l, e.x)
@@ -77,7 +78,7 @@ def _byte(l: Lower, e: x.Index) -> Reg:
         have: Reg | None = l.b.load(place.base, place.off, 4)
         start, room = place.at(4), t.size
     else:
-        have = length(l, e.x) if limit > SHORT else None
+        have = length_at(l, place, limit) if limit > SHORT else None
         start, room = place, limit
 
     def read(i: Reg) -> Reg:
@@ -110,8 +111,9 @@ def index_place(l: Lower, e: x.Index) -> Place | None:
     assert isinstance(e.x.type, Array)
     count, size, known = e.x.type.count, l.size(e.type), number(e.index)
     if known is not None:
+        whole = l.place(e.x)
         if 0 <= known < count:
-            return l.place(e.x).at(known * size)
+            return whole.at(known * size)
         l.count("bounds")
         return zeros(l, size)
     place = l.place(e.x)

@@ -18,14 +18,13 @@ from probescope.bpf.lower import Fn, Held, Lower, Place
 from probescope.bpf.lower_copy import copy_value
 from probescope.bpf.lower_scalar import narrow, number
 from probescope.bpf.lower_vars import FRAME_RETURNED, enter_callback, place_of, store
-from probescope.bpf.pieces import GLOBALS
+from probescope.bpf.lower_walk import start, unknown_zero
 from probescope.bpf.scan import FALLBACK_TURNS, turns
 from probescope.bpf.storage import Storage
-from probescope.bpf.unit import GLOBAL_ZERO
 from probescope.ir import expr as x
 from probescope.ir import stmt as s
 from probescope.ir.walk import walk
-from probescope.model.types import Agg, Type, signed
+from probescope.model.types import Agg, Int, Type, signed
 
 GO_ON, STOP = 0, 1
 
@@ -47,7 +46,8 @@ def _limit(l: Lower, goto: bool) -> int:
 
 def _while_jumps(l: Lower, st: s.While, *, goto: bool) -> None:
     b = l.b
-    _forget(l, st, goto)
+    if goto:
+        _forget(l, st)
     turn = _counter(l, goto)
     head, body, go, done, over = b.block(), b.block(), b.block(), b.block(), b.block(cold=True)
     b.place(head)
@@ -85,28 +85,22 @@ def _guard(l: Lower, goto: bool, over: Block) -> None:
 
 
 def _counter(l: Lower, goto: bool) -> Reg:
-    """A fresh 0, unknown to the verifier where that is wanted."""
     out = l.b.reg()
-    if goto:
-        l.b.assign(out, unknown_zero(l))
-    else:
-        l.b.assign_imm(out, 0)
+    start(l, out, goto)
     return out
 
 
-def unknown_zero(l: Lower) -> Reg:
-    return l.b.load(l.b.map_value(l.pieces.use(GLOBALS), 8 * GLOBAL_ZERO), 0, 8)
-
-
-def _forget(l: Lower, st: s.While | s.ForRange, goto: bool) -> None:
-    """Makes the verifier forget what it knows of the numbers that the loop changes."""
-    if not goto:
-        return
-    zero = unknown_zero(l)
+def _forget(l: Lower, st: s.While | s.ForRange) -> None:
+    """Makes the verifier forget what it knows of the numbers that the loop changes: it would follow them from turn to
+    turn."""
     for name in sorted(l.scan.assigned[id(st)]):
         home = l.fn.homes.get(name)
         if home is not None:
-            l.b.alu("add", home, zero, into=home)
+            l.b.alu("add", home, unknown_zero(l), into=home)
+        elif name in l.captured and in_register(l.variables[name]):
+            place = place_of(l, name)
+            value = l.b.load(place.base, place.off, 8)
+            l.b.store(place.base, place.off, l.b.alu("add", value, unknown_zero(l)), 8)
 
 
 def _while_callback(l: Lower, st: s.While) -> None:
@@ -122,6 +116,7 @@ def _while_callback(l: Lower, st: s.While) -> None:
         l.unless("ge", turn, most, lambda: _give_up(l))
         _callback_body(l, st.body)
 
+    _forget(l, st)
     _call_loop(l, l.b.const(most + 1), st.body, body)
 
 
@@ -142,7 +137,7 @@ def for_range(l: Lower, st: s.ForRange) -> None:
             _range_jumps(l, st, goto=way == "goto")
 
 
-def _turns(l: Lower, st: s.ForRange, start: Reg, end: Reg, limit: int) -> tuple[Reg, Reg | None]:
+def _turns(l: Lower, st: s.ForRange, low: Reg, high: Reg, limit: int) -> tuple[Reg, Reg | None]:
     """How many turns there are, and whether that was cut."""
     b = l.b
     known = turns(st)
@@ -152,9 +147,9 @@ def _turns(l: Lower, st: s.ForRange, start: Reg, end: Reg, limit: int) -> tuple[
     b.assign_imm(count, 0)
     b.assign_imm(cut, 0)
     some, many, done = b.block(), b.block(cold=True), b.block()
-    b.branch("slt" if signed(st.type) else "lt", start, end, some, done)
+    b.branch("slt" if signed(st.type) else "lt", low, high, some, done)
     b.place(some)
-    b.alu("sub", end, start, into=count)
+    b.alu("sub", high, low, into=count)
     b.branch_imm("gt", count, limit, many, done)
     b.place(many)
     b.assign_imm(count, limit)
@@ -173,9 +168,10 @@ def _range_jumps(l: Lower, st: s.ForRange, *, goto: bool) -> None:
     known = turns(st)
     limit = _limit(l, goto) if known is None or goto else l.program.settings.max_loop
     first = number(st.start)
-    start, end = l.b.copy(l.scalar(st.start)), l.b.copy(l.scalar(st.end))
-    count, cut = _turns(l, st, start, end, limit)
-    _forget(l, st, goto)
+    low, high = l.b.copy(l.scalar(st.start)), l.b.copy(l.scalar(st.end))
+    count, cut = _turns(l, st, low, high, limit)
+    if goto:
+        _forget(l, st)
     turn = _counter(l, goto)
     head, body, again, done, over = b.block(), b.block(), b.block(), b.block(), b.block(cold=True)
     finished = b.block()
@@ -183,7 +179,7 @@ def _range_jumps(l: Lower, st: s.ForRange, *, goto: bool) -> None:
     _guard(l, goto, over)
     _more(l, turn, count, known if known is not None and known <= limit else None, limit, goto, body, finished)
     with l.arm(body):
-        value = turn if first == 0 else b.alu("add", start, turn)
+        value = turn if first == 0 else b.alu("add", low, turn)
         store(l, st.name, narrow(l, value, st.type))
         _body(l, st.body, done, again)
     b.place(again)
@@ -212,12 +208,12 @@ def _more(
 def _range_callback(l: Lower, st: s.ForRange) -> None:
     limit = l.program.settings.max_loop
     first = number(st.start)
-    start, end = l.b.copy(l.scalar(st.start)), l.b.copy(l.scalar(st.end))
-    count, cut = _turns(l, st, start, end, limit)
+    low, high = l.b.copy(l.scalar(st.start)), l.b.copy(l.scalar(st.end))
+    count, cut = _turns(l, st, low, high, limit)
     kept = None
     if first is None:
         kept = l.range_words[id(st)]
-        l.b.store(frame(l), kept, start, 8)
+        l.b.store(frame(l), kept, low, 8)
 
     def body(turn: Reg) -> None:
         if kept is not None:
@@ -228,6 +224,7 @@ def _range_callback(l: Lower, st: s.ForRange) -> None:
         store(l, st.name, narrow(l, l.b.alu("add", base, turn), st.type))
         _callback_body(l, st.body)
 
+    _forget(l, st)
     _call_loop(l, count, st.body, body)
     _cut(l, cut)
 
@@ -312,21 +309,13 @@ def _bind(l: Lower, st: s.ForMap, storage: Storage, key_at: Reg, value_at: Reg) 
     key_type = storage.decl.key
     assert key_type is not None
     pair = x.Pack(
-        l.variables[st.name] if st.name in l.variables else _pair_type(l, storage),
+        l.variables[st.name],
         (_held(l, key_type, key_at), _value(l, storage, key_type, key_at, value_at, st)),
     )
     if st.name in l.captured or st.name in l.spots:
         l.into(pair, place_of(l, st.name))
     else:
         l.bound[st.name] = pair
-
-
-def _pair_type(l: Lower, storage: Storage) -> Type:
-    from probescope.model.types import Tuple
-
-    value = storage.decl.value
-    assert storage.decl.key is not None
-    return Tuple((storage.decl.key, value.value if isinstance(value, Agg) else value))
 
 
 def _held(l: Lower, t: Type, at: Reg) -> Held:
@@ -338,7 +327,7 @@ def _held(l: Lower, t: Type, at: Reg) -> Held:
 def _value(l: Lower, storage: Storage, key_type: Type, key_at: Reg, value_at: Reg, st: s.ForMap) -> x.Expr:
     t = storage.decl.value
     if isinstance(t, Agg):
-        return x.MapGet(_number_type(l, st, t), storage.decl.name, _held(l, key_type, key_at))
+        return x.MapGet(Int(8, t.value.signed), storage.decl.name, _held(l, key_type, key_at))
     if in_register(t):
         return _held(l, t, value_at)
     if any(isinstance(n, s.MapSet | x.MapDelete) and n.map == st.map for n in walk(st.body)):
@@ -346,13 +335,6 @@ def _value(l: Lower, storage: Storage, key_type: Type, key_at: Reg, value_at: Re
         copy_value(l, t, Place(value_at, 0), spot, exact=False)
         return Held(t, place=spot)
     return _held(l, t, value_at)
-
-
-def _number_type(l: Lower, st: s.ForMap, agg: Agg) -> Type:
-    from probescope.model.types import Tuple
-
-    t = l.variables.get(st.name)
-    return t.items[1] if isinstance(t, Tuple) else agg.value
 
 
 def visit_nothing(l: Lower, storage: Storage) -> Reg:

@@ -194,7 +194,7 @@ def part_into(l: Lower, e: x.Part | x.Item | x.Index, place: Place, exact: bool)
 
 
 def _remote_text(l: Lower, far: tuple[Space, Reg], size: int, place: Place, exact: bool) -> None:
-    out = place if place.room > size else l.temp(size, slack=1)
+    out = place if place.room > size else l.temp_text(size)
     missed(l, read_text(l, out, size, far[1], helper(l, far[0], text=True), limit=None, exact=exact))
     if out is not place:
         copy(l, place, out, size)
@@ -238,7 +238,7 @@ def _bytes_as_text(l: Lower, e: x.Cast, place: Place, size: int, exact: bool) ->
     src = l.place(e.x)
     n = min(size, of.size if isinstance(of, Buffer) else l.size(of))
     src = src.at(4) if isinstance(of, Buffer) else src
-    out = place if place.room > size else l.temp(size, slack=1)
+    out = place if place.room > size else l.temp_text(size)
     limit = l.b.const(n + 1)
     if isinstance(of, Buffer):
         have = l.b.load(src.base, src.off - 4, 4)

@@ -9,6 +9,7 @@ from probescope.bpf.lower import Lower, Place
 from probescope.bpf.lower_copy import clear
 from probescope.bpf.lower_map import key
 from probescope.bpf.lower_scalar import narrow, nonzero
+from probescope.bpf.lower_walk import walk
 from probescope.bpf.storage import Storage
 from probescope.bpf.words import MASK, TOP
 from probescope.ir import expr as x
@@ -26,13 +27,8 @@ def _each_row(l: Lower, storage: Storage, at: Reg, do: Callable[[Place], None]) 
         for i in range(cpus):
             _row(l, storage, at, b.const(i), do)
         return
-    cpu = b.reg()
-    b.assign_imm(cpu, 0)
-    head, done = b.block(), b.block()
-    b.place(head)
-    _row(l, storage, at, cpu, do)
-    b.alu_imm("add", cpu, 1, into=cpu)
-    b.branch_imm("lt", cpu, cpus, head, done)
+    done = b.block()
+    walk(l, cpus, 2, done, lambda cpu: _row(l, storage, at, cpu, do))
     b.place(done)
 
 

@@ -24,9 +24,20 @@ def helper(l: Lower, space: Space, *, text: bool = False) -> str:
     return name
 
 
-def missed(l: Lower, answer: Reg) -> None:
-    """Counts a read that failed."""
-    l.unless("slt", answer, 0, lambda: l.count("read"))
+def missed(l: Lower, answer: Reg, limit: Reg | None = None, nothing: int = 0) -> None:
+    """Counts a read that failed; not if ``limit`` is ``nothing``, when nothing was asked for."""
+
+    def count() -> None:
+        if limit is None:
+            l.count("read")
+            return
+        asked, done = l.b.block(), l.b.block()
+        l.b.branch_imm("ne", limit, nothing, asked, done)
+        l.b.place(asked)
+        l.count("read")
+        l.b.place(done)
+
+    l.unless("slt", answer, 0, count)
 
 
 def number_at(l: Lower, space: Space, address: Reg, size: int, is_signed: bool) -> Reg:
@@ -78,13 +89,13 @@ def _text_into(
     if place.room <= size:
         from probescope.bpf.lower_copy import copy
 
-        spare = l.temp(size, slack=1)
+        spare = l.temp_text(size)
         _text_into(l, space, address, size, limit, spare, exact)
         copy(l, place, spare, size)
         return
     source = l.scalar(address)
     most = None if limit is None else bounded(l, limit, size, plus=1)
-    missed(l, read_text(l, place, size, source, helper(l, space, text=True), limit=most, exact=exact))
+    missed(l, read_text(l, place, size, source, helper(l, space, text=True), limit=most, exact=exact), most, 1)
 
 
 def read_some(l: Lower, e: x.ReadStr | x.Load, most: int) -> Place:
@@ -93,7 +104,7 @@ def read_some(l: Lower, e: x.ReadStr | x.Load, most: int) -> Place:
     source = l.scalar(e.address)
     limit = e.limit if isinstance(e, x.ReadStr) else None
     n = l.b.const(most + 1) if limit is None else bounded(l, limit, most, plus=1)
-    missed(l, l.b.call(helper(l, e.space, text=True), l.address(out), n, source))
+    missed(l, l.b.call(helper(l, e.space, text=True), l.address(out), n, source), n, 1)
     return out
 
 
@@ -132,4 +143,4 @@ def readbuf_into(l: Lower, e: x.ReadBuf, place: Place, exact: bool) -> None:
     if exact or size <= SHORT:
         clear(l, place.at(4), l.size(e.type) - 4)
     l.b.store(place.base, place.off, n, 4)
-    missed(l, l.b.call(helper(l, e.space), l.address(place.at(4)), n, source))
+    missed(l, l.b.call(helper(l, e.space), l.address(place.at(4)), n, source), n)

@@ -156,17 +156,17 @@ def _append_text(l: Lower, e: x.Expr, size: int, end: Place) -> Reg:
     else:
         place, _ = operand(l, e)
         source = l.address(place)
-    return _text_length(l, b.call(name, l.address(end), most, source))
+    return _text_length(l, b.call(name, l.address(end), most, source), most)
 
 
-def _text_length(l: Lower, got: Reg) -> Reg:
+def _text_length(l: Lower, got: Reg, most: Reg) -> Reg:
     """The helper counts the NUL; an error counts as an empty text."""
     b = l.b
     n = b.reg()
     bad, good, done = b.block(cold=True), b.block(), b.block()
     b.branch_imm("sgt", got, 0, good, bad)
     b.place(bad)
-    l.count("read")
+    l.unless("ne", most, 1, lambda: l.count("read"))
     b.assign_imm(n, 0)
     b.jump(done)
     b.place(good)
@@ -180,7 +180,7 @@ def _append_buffer(l: Lower, e: x.Expr, size: int, end: Place) -> Reg:
     if isinstance(e, x.ReadBuf):
         source = l.scalar(e.address)
         n = bounded(l, e.length, size)
-        missed(l, b.call(helper(l, e.space), l.address(end), n, source))
+        missed(l, b.call(helper(l, e.space), l.address(end), n, source), n)
         return n
     place = l.place(e)
     n = b.reg()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from probescope.bpf.lir import Block, Reg
 from probescope.bpf.lower import Lower, Place
-from probescope.bpf.lower_loop import unknown_zero
+from probescope.bpf.lower_copy import chunks
 from probescope.bpf.lower_text import const_text, operand
+from probescope.bpf.lower_walk import by_goto, start, walk
 from probescope.ir import expr as x
-
-WALKED = 8192
-"""Pairs of bytes up to which the verifier can walk through all comparisons of two unknown texts."""
 
 
 def position(l: Lower, e: x.Call) -> Reg:
@@ -44,45 +42,54 @@ def _search(l: Lower, e: x.Call, found: Block, missing: Block) -> Reg:
 
 
 def _known(l: Lower, place: Place, size: int, text: bytes, i: Reg, found: Block, missing: Block) -> None:
-    """At each position: the text must not have ended, and the known bytes must follow. The verifier walks all
-    positions."""
+    """At each position: the text must not have ended, and the known bytes must follow."""
     b = l.b
-    b.assign_imm(i, 0)
     if not text or len(text) > size:
+        b.assign_imm(i, 0)
         b.jump(missing if text else found)
         return
-    head, on = b.block(), b.block()
-    again = b.block()
-    b.place(head)
-    start = b.alu("add", place.base, i)
-    first = b.load(start, place.off, 1)
-    b.branch_imm("eq", first, 0, missing, on)
-    b.place(on)
-    for k, byte in enumerate(text):
-        on = b.block()
-        value = first if k == 0 else b.load(start, place.off + k, 1)
-        b.branch_imm("ne", value, byte, again, on)
+
+    def one(at: Reg) -> None:
+        on, again = b.block(), b.block()
+        here = Place(b.alu("add", place.base, at), place.off, place.where)
+        b.branch_imm("eq", b.load(here.base, here.off, 1), 0, missing, on)
         b.place(on)
-    b.jump(found)
-    b.place(again)
-    b.alu_imm("add", i, 1, into=i)
-    b.branch_imm("le", i, size - len(text), head, missing)
+        b.assign(i, at)
+        _follows(l, here, text, found, again)
+        b.place(again)
+
+    walk(l, size - len(text) + 1, 3, missing, one)
+
+
+def _follows(l: Lower, here: Place, text: bytes, found: Block, again: Block) -> None:
+    """The first bytes decide most of the time; the others are looked at together."""
+    b = l.b
+    wide = here.where == "value"
+    parts = list(chunks(len(text), here)) if wide else [(k, 1) for k in range(len(text))]
+    difference = None
+    for n, (at, size) in enumerate(parts):
+        value = b.load(here.base, here.off + at, size)
+        differs = b.alu("xor", value, b.const(int.from_bytes(text[at : at + size], "little")))
+        if n == 0:
+            on = b.block()
+            b.branch_imm("ne", differs, 0, again, on)
+            b.place(on)
+        else:
+            difference = differs if difference is None else b.alu("or", difference, differs)
+    if difference is None:
+        b.jump(found)
+    else:
+        b.branch_imm("eq", difference, 0, found, again)
 
 
 def _unknown(l: Lower, e: x.Call, place: Place, size: int, i: Reg, found: Block, missing: Block) -> None:
     """Byte by byte, starting over one further after each mismatch."""
     b = l.b
     other, most = operand(l, e.args[1])
-    goto = l.features.has("isa:may_goto")
-    if size * most > WALKED and not goto:
-        l.refuse(
-            f"looking for an unknown text of up to {most} bytes in {size} needs may_goto (Linux 6.9)",
-            "lower max_strlen, or look for a constant text",
-        )
+    goto = by_goto(l, size * most)
     j = b.reg()
-    zero = unknown_zero(l) if goto else b.const(0)
-    b.assign(i, zero)
-    b.assign(j, zero)
+    start(l, i, goto)
+    start(l, j, goto)
     head, within, more, compare, next_, again = (b.block() for _ in range(6))
     ended = b.block()
     b.place(head)
@@ -106,6 +113,6 @@ def _unknown(l: Lower, e: x.Call, place: Place, size: int, i: Reg, found: Block,
     b.place(ended)
     b.branch_imm("eq", have, 0, missing, again)
     b.place(again)
-    b.assign(j, zero)
+    start(l, j, goto)
     b.alu_imm("add", i, 1, into=i)
     b.jump(head)

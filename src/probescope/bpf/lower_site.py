@@ -179,7 +179,7 @@ def _zero_padded(name: str, size: int) -> bool:
 
 
 def _text(l: Lower, source: Reg, space: Space, size: int, place: Place, exact: bool) -> None:
-    out = place if place.room > size else l.temp(size, slack=1)
+    out = place if place.room > size else l.temp_text(size)
     missed(l, read_text(l, out, size, source, helper(l, space, text=True), limit=None, exact=exact))
     if out is not place:
         copy(l, place, out, size)

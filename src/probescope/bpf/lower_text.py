@@ -11,6 +11,7 @@ from probescope.bpf.lir import Block, Cond, Reg
 from probescope.bpf.lower import Lower, Place, text_size
 from probescope.bpf.lower_copy import branch_same_const
 from probescope.bpf.lower_read import read_some
+from probescope.bpf.lower_walk import walk
 from probescope.ir import expr as x
 from probescope.model.types import String
 
@@ -68,18 +69,19 @@ def _two(l: Lower, op: str, a: x.Expr, b_: x.Expr, most: int, yes: Block, no: Bl
     pb, nb = operand(l, b_, most)
     na, nb = min(na, most), min(nb, most)
     same, differ = (no, yes) if op in {"ne", "lt", "gt"} else (yes, no)
-    ca, cb, i = b.reg(), b.reg(), b.reg()
-    b.assign_imm(i, 0)
-    head, on, more, end, apart = b.block(), b.block(), b.block(), b.block(), b.block()
-    b.place(head)
-    b.load(b.alu("add", pa.base, i), pa.off, 1, into=ca)
-    b.load(b.alu("add", pb.base, i), pb.off, 1, into=cb)
-    b.branch("ne", ca, cb, apart, on)
-    b.place(on)
-    b.branch_imm("eq", ca, 0, same, more)
-    b.place(more)
-    b.alu_imm("add", i, 1, into=i)
-    b.branch_imm("lt", i, min(na, nb), head, end)
+    ca, cb = b.reg(), b.reg()
+    end, apart = b.block(), b.block()
+
+    def one(i: Reg) -> None:
+        on, more = b.block(), b.block()
+        b.load(b.alu("add", pa.base, i), pa.off, 1, into=ca)
+        b.load(b.alu("add", pb.base, i), pb.off, 1, into=cb)
+        b.branch("ne", ca, cb, apart, on)
+        b.place(on)
+        b.branch_imm("eq", ca, 0, same, more)
+        b.place(more)
+
+    walk(l, min(na, nb), 2, end, one)
     b.place(end)
     _ends(l, pa, na, pb, nb, ca, cb, same, apart)
     b.place(apart)
@@ -108,18 +110,17 @@ def _ends(l: Lower, pa: Place, na: int, pb: Place, nb: int, ca: Reg, cb: Reg, sa
 def branch_bytes(l: Lower, pa: Place, pb: Place, length: Reg, most: int, same: Block, differ: Block) -> None:
     """Whether ``length`` bytes, ``most`` at most, are equal. Ends the block."""
     b = l.b
-    i = b.reg()
-    b.assign_imm(i, 0)
-    head, on, more = b.block(), b.block(), b.block()
-    b.place(head)
-    b.branch("ge", i, length, same, on)
-    b.place(on)
-    ca = b.load(b.alu("add", pa.base, i), pa.off, 1)
-    cb = b.load(b.alu("add", pb.base, i), pb.off, 1)
-    b.branch("ne", ca, cb, differ, more)
-    b.place(more)
-    b.alu_imm("add", i, 1, into=i)
-    b.branch_imm("lt", i, most, head, same)
+
+    def one(i: Reg) -> None:
+        on, more = b.block(), b.block()
+        b.branch("ge", i, length, same, on)
+        b.place(on)
+        ca = b.load(b.alu("add", pa.base, i), pa.off, 1)
+        cb = b.load(b.alu("add", pb.base, i), pb.off, 1)
+        b.branch("ne", ca, cb, differ, more)
+        b.place(more)
+
+    walk(l, most, 2, same, one)
 
 
 def length(l: Lower, e: x.Expr) -> Reg:
@@ -127,7 +128,11 @@ def length(l: Lower, e: x.Expr) -> Reg:
     known = const_text(e)
     if known is not None:
         return l.b.const(len(known))
-    place, size = operand(l, e)
+    return length_at(l, *operand(l, e))
+
+
+def length_at(l: Lower, place: Place, size: int) -> Reg:
+    """Bytes before the NUL of a text that lies somewhere."""
     if size > SHORT:
         return _length_by_helper(l, place, size)
     b = l.b

@@ -14,14 +14,12 @@ from probescope.bpf.lower_read import bounded, missed
 from probescope.bpf.lower_text import const_text, operand
 from probescope.bpf.lower_typed import typed
 from probescope.ir import expr as x
-from probescope.model.abi import align_up
 from probescope.model.types import Buffer
 
 
 def _room(l: Lower, place: Place, size: int) -> Place:
-    """Where a text can be made: in place, if the byte after it may be written and the verifier takes offsets that it
-    does not know."""
-    return place if place.where == "value" and place.room > size else l.scratch(align_up(size + 1, 8))
+    """Where a text can be made at offsets that the verifier does not know: see ``Lower.measured``."""
+    return place if l.spacious(place) and place.room > size else l.scratch(size + 1)
 
 
 def _done(l: Lower, made: Place, place: Place, size: int, exact: bool) -> None:
@@ -68,7 +66,7 @@ def _least(l: Lower, value: Reg, most: int) -> Reg:
 def _strcap(l: Lower, e: x.Call, place: Place, exact: bool) -> None:
     size = text_size(e.type)
     source, room = operand(l, e.args[0])
-    made = place if place.room > size else l.temp(size, slack=1)
+    made = place if place.room > size else l.temp_text(size)
     limit = bounded(l, e.args[1], min(size, room), plus=1)
     read_text(l, made, size, l.address(source), "probe_read_kernel_str", limit=limit, exact=exact or made is not place)
     if made is not place:
@@ -108,7 +106,7 @@ def _path(l: Lower, e: x.Call, place: Place, exact: bool) -> None:
     pointer = typed(l, e.args[0])
     if pointer is None:
         l.refuse("path() needs an argument of the probe whose type the kernel knows", "use an fentry probe")
-    made = place if place.where == "value" else l.scratch(align_up(size + 1, 8))
+    made = place if place.where == "value" else l.scratch(size + 1)
     if exact or size <= SHORT:
         clear(l, made, size)
     answer = l.b.call("d_path", pointer, l.address(made), l.b.const(size))

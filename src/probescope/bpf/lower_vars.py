@@ -90,7 +90,8 @@ def read(l: Lower, e: x.Local) -> Reg:
     if bound is not None:
         return l.scalar(bound)
     if e.name in l.captured:
-        return l.get(place_of(l, e.name), e.type)
+        place = place_of(l, e.name)
+        return l.b.load(place.base, place.off, 8)
     return _register(l, e.name)
 
 
@@ -143,7 +144,8 @@ def _apart(l: Lower, e: x.Expr) -> Place:
 def store(l: Lower, name: str, value: Reg) -> None:
     """Into a variable that holds a register value."""
     if name in l.captured:
-        l.put(place_of(l, name), l.variables[name], value)
+        place = place_of(l, name)
+        l.b.store(place.base, place.off, value, 8)
     else:
         l.b.assign(_register(l, name), value)
 

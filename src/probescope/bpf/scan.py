@@ -12,16 +12,17 @@ program's stack frame, whose address the functions get. The others are registers
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from probescope.bpf.storage import Storage
 from probescope.frozen import dataclass, field
 from probescope.ir import expr as x
 from probescope.ir import stmt as s
 from probescope.ir.program import Clause
-from probescope.ir.walk import Node, children, walk
+from probescope.ir.walk import Node, children, clause_nodes, walk
 from probescope.model.features import Features
-from probescope.model.types import wrap
+from probescope.model.types import U64, Agg, Int, Tuple, Type, wrap
 
 Way = Literal["bounded", "goto", "callback"]
 
@@ -68,6 +69,19 @@ def scan(clause: Clause, features: Features) -> Scan:
     scanner.body(clause.body, (0,))
     for name, uses in scanner.uses.items():
         scanner.classify(name, uses)
+    return out
+
+
+def variable_types(clause: Clause, storages: Mapping[str, Storage]) -> dict[str, Type]:
+    """All variables of a clause, those of loops included."""
+    out = {v.name: v.type for v in clause.variables}
+    for node in clause_nodes(clause):
+        if isinstance(node, s.ForRange):
+            out[node.name] = node.type
+        elif isinstance(node, s.ForMap):
+            decl = storages[node.map].decl
+            value = Int(8, decl.value.value.signed) if isinstance(decl.value, Agg) else decl.value
+            out[node.name] = Tuple((decl.key or U64, value))
     return out
 
 
