@@ -76,16 +76,22 @@ def _cut_clones(body: str) -> tuple[str, str]:
 
 
 def without_parameters(text: str) -> str:
-    """``ns::f<int>(char) const`` -> ``ns::f<int>``; also without the result type of a template."""
-    depth, end = 0, len(text)
-    for i, c in enumerate(text):
-        depth += (c == "<") - (c == ">" and text[i - 1 : i] != "-")
-        if c == "(" and depth == 0 and not text.startswith(("(anonymous namespace)", "()("), i) and i:
+    """``void ns::f<int>(char) const`` -> ``ns::f<int>``: no parameters, no qualifiers, no result of a template."""
+    import re
+
+    # signs of operators are no brackets; the masked text has the same length
+    signs = r"operator(<=>|->\*?|<<=?|>>=?|<=?|>=?|\(\))( (?=<))?"
+    mask = re.sub(signs, lambda m: "operator".ljust(len(m[0]), "_"), text)
+    depth, end = 0, len(mask)
+    for i, c in enumerate(mask):
+        if c == "(" and depth == 0 and not mask.startswith("(anonymous namespace)", i):
             end = i
             break
-    head, depth = text[:end], 0
-    for i in range(len(head) - 1, -1, -1):
-        depth += (head[i] == ">") - (head[i] == "<")
-        if head[i] == " " and depth == 0 and not head[:i].endswith(("operator", "operator new", "operator delete")):
-            return head[i + 1 :]
-    return head
+        depth += (c in "<(") - (c in ">)")
+    word = mask.find("operator ", 0, end)  # operator new, operator unsigned long
+    depth = 0
+    for i in range((word if word >= 0 else end) - 1, -1, -1):
+        depth += (mask[i] in ">)") - (mask[i] in "<(")
+        if mask[i] == " " and depth == 0:
+            return text[i + 1 : end]
+    return text[:end]

@@ -1,7 +1,7 @@
 """Feeds mutated bytes to every reader of debuginfo: `python tests/fuzz/debuginfo/fuzz_debuginfo.py [SECONDS] [SEED]`.
 
-Each target calls all that a reader offers, and lets pass only the typed errors that it documents. A failure prints the
-target and the seed of its input, with which it can be repeated. Also a target of any coverage-guided fuzzer: ``one(data)``.
+Each target calls all that a reader offers, and lets pass only the typed errors that it documents. A failure prints
+the target and the seed of its input, with which it can be repeated. For coverage-guided fuzzers: ``one(data)``.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def mutated(rng: random.Random, seeds: list[bytes]) -> bytes:
 
 
 def run(name: str, seconds: float, seed: int) -> int:
-    """Cases run. Raises what a target raises, with the seed in a note; a case that takes over two seconds counts as a hang."""
+    """Cases run. Raises what a target raises, with the seed in a note; two seconds for one case count as a hang."""
     target, seeds = TARGETS[name]
     end, count = time.monotonic() + seconds, 0
     while time.monotonic() < end:

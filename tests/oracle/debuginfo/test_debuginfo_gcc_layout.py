@@ -108,7 +108,9 @@ class Maker:
             renamed = self._rename(inner, path)
             return Member("", Tagged(keyword, inner.name), inline=renamed), f"{keyword} {text}"
         align = rng.choice((0, 4, 16))
-        return Member(name, Base(kind), align=align), f"{kind} {name}" + f" __attribute__((aligned({align})))" * bool(align)
+        return Member(name, Base(kind), align=align), f"{kind} {name}" + f" __attribute__((aligned({align})))" * bool(
+            align
+        )
 
     def _rename(self, r: Record, path: str) -> Record:
         """Members of nameless structs must differ from all others around."""

@@ -38,11 +38,11 @@ def table(b: BtfMaker, base: Btf | None = None) -> BtfTypes:
     return BtfTypes(Btf.parse(b.build(), base))
 
 
-# --- types ------------------------------------------------------------------------------------------------------------
+# --- types ----------------------------------------------------------------
 
 
 def test_integers_take_their_sign_and_size_from_btf() -> None:
-    """char is text whatever its sign (kernels from 6.2 on make it unsigned); bool is no integer; 128 bits are two halves."""
+    """char is text whatever its sign (unsigned in kernels from 6.2 on); bool is no integer; 128 bits are two halves."""
     b = BtfMaker()
     b.int("char", 1)
     b.int("unsigned char", 1)
@@ -233,7 +233,7 @@ def test_all_names() -> None:
     assert sorted(table(b).names()) == ["enum e", "struct s", "t", "union u"]
 
 
-# --- functions --------------------------------------------------------------------------------------------------------
+# --- functions ----------------------------------------------------------------
 
 
 def kernel() -> BtfMaker:
@@ -299,7 +299,7 @@ def test_prefix_names_match_globs() -> None:
     assert names.match("zzz*") == []
 
 
-# --- split BTF and byte order -----------------------------------------------------------------------------------------
+# --- split BTF and byte order ----------------------------------------------------------------
 
 
 def test_module_btf_goes_on_after_its_base() -> None:
@@ -334,7 +334,7 @@ def test_big_endian() -> None:
     assert [(m.name, m.offset) for m in layout.members] == [("a", 0), ("b", 4)]
 
 
-# --- malformed --------------------------------------------------------------------------------------------------------
+# --- malformed ----------------------------------------------------------------
 
 
 def test_circles() -> None:
@@ -400,7 +400,7 @@ def test_chains_that_do_not_end() -> None:
         Btf.parse(bytes(data)).name_of(1)
 
 
-# --- the cache --------------------------------------------------------------------------------------------------------
+# --- the cache ----------------------------------------------------------------
 
 
 @pytest.fixture

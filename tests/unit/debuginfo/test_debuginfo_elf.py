@@ -63,7 +63,7 @@ def test_position_independence() -> None:
     assert ElfFile(ElfMaker(dynamic=[(0x6FFFFFFB, 0x08000000)]).build()).is_pie
 
 
-# --- symbols ----------------------------------------------------------------------------------------------------------
+# --- symbols ----------------------------------------------------------------
 
 
 def test_versions_are_stripped() -> None:
@@ -171,7 +171,7 @@ def test_mini_symbols_inside_gnu_debugdata() -> None:
     assert found.name == "static_function"
 
 
-# --- sections and notes -------------------------------------------------------------------------------------------------
+# --- sections and notes ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("bits", "little"), SHAPES)
@@ -266,7 +266,7 @@ def test_debuglink() -> None:
     assert elf_notes.debuglink(b"") is None
 
 
-# --- broken files -------------------------------------------------------------------------------------------------------
+# --- broken files ----------------------------------------------------------------
 
 
 def everything(data: bytes) -> int:
