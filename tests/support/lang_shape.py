@@ -1,7 +1,7 @@
 """Trees of bpftrace's language as S-expressions, so that an expected tree fits into one line of a test.
 
-    2 + 3 * 4                 (+ 2 (* 3 4))
-    $x = (int32)arg0;         (set $x (cast int32 arg0))
+2 + 3 * 4                 (+ 2 (* 3 4))
+$x = (int32)arg0;         (set $x (cast int32 arg0))
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _size(size: object) -> str:
     return "" if size is None else str(size) if isinstance(size, int) else shape(size)  # type: ignore[arg-type]
 
 
-def shape(n: Node) -> str:  # noqa: PLR0911 - one line a kind of node
+def shape(n: Node) -> str:
     match n:
         case ast.Int(value=v):
             return str(v)
@@ -90,7 +90,7 @@ def shape(n: Node) -> str:  # noqa: PLR0911 - one line a kind of node
             return _shape_of_more(n)
 
 
-def _shape_of_more(n: Node) -> str:  # noqa: PLR0911
+def _shape_of_more(n: Node) -> str:
     match n:
         case ast.Block(statements=s, value=v):
             return f"{{{_many(s)}{'' if v is None else ' => ' + shape(v)} }}"

@@ -66,7 +66,7 @@ def test_operators(text: str, tree: str) -> None:
         ("(@m)[1]", "(at @m 1)"),
         ("$x.config.if.struct", "(. (. (. $x config) if) struct)"),
         ("f()", "(f())"),
-        ("f(1, g(2), \"x\")", "(f() 1 (g() 2) 'x')"),
+        ('f(1, g(2), "x")', "(f() 1 (g() 2) 'x')"),
         ("greet!()", "(greet())"),
         ("!f(1)", "(! (f() 1))"),
         ("()", "(tuple)"),

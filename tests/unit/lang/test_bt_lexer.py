@@ -20,7 +20,7 @@ def tokens(text: str) -> list[Token]:
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
-        ("$x @m @ $1 $# pid 0x1f \"a\"", "var map map param count id int str"),
+        ('$x @m @ $1 $# pid 0x1f "a"', "var map map param count id int str"),
         ("a<<=b>>=c->d++ --e&&f||g", "id <<= id >>= id -> id ++ -- id && id || id"),
         ("0..10 .0 ...", "int .. int . int ..."),
         ("a/**/b//c\nd", "id id id"),

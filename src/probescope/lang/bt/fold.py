@@ -69,7 +69,7 @@ def evaluate(expr: Expr, names: Mapping[str, int] | None = None) -> Value | None
         case Str(value=text):
             return text
         case Name(name=name):
-            return names.get(name) if names else None
+            return names.get(name) if names is not None else None
         case Comptime(operand=operand):
             return evaluate(operand, names)
         case Unary(op=op, operand=operand):

@@ -45,6 +45,7 @@ class Cursor:
         self.nesting = 0
         self.height = 0
         self.in_predicate = False
+        self.parameters: frozenset[str] = frozenset()  # of the macro that is being read
         self.token = self.last = Token("raw", "", 1, 1, 1, 0, 0)
         self.kind = "raw"
 

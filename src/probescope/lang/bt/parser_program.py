@@ -98,6 +98,7 @@ class ProgramParser(StatementParser):
             self.seek(self.index)
         self.nesting = 0
         self.in_predicate = False
+        self.parameters = frozenset()
         level = 0
         while self.kind != "end":
             level += (self.kind == "{") - (self.kind == "}")
@@ -208,7 +209,10 @@ class ProgramParser(StatementParser):
                     break
             self.expect(")")
         span = self.since(first)
-        return Macro(span, name, tuple(params), self.block(value=True, ends_item=True))
+        self.parameters = frozenset(p.name for p in params if not p.kind)
+        body = self.block(value=True, ends_item=True)
+        self.parameters = frozenset()
+        return Macro(span, name, tuple(params), body)
 
     def _macro_param(self) -> MacroParam:
         token = self.token

@@ -84,10 +84,14 @@ class TypeParser(Cursor):
         inner = self.type_or_expression(")")
         self.nesting -= 1
         self.expect(")")
-        if isinstance(inner, TypeExpr):
+        if isinstance(inner, TypeExpr) and not self._is_parameter(inner):
             return inner
         self.raise_height()
         return TypeofType(self.since(first), inner)
+
+    def _is_parameter(self, kind: TypeExpr) -> bool:
+        """Whether this word is a parameter of the macro around it: it may turn out to be an expression."""
+        return isinstance(kind, NamedType) and not kind.tag and kind.name in self.parameters
 
     def _count(self) -> int | Expr | None:
         """The brackets of an array and what is in them."""
