@@ -16,6 +16,8 @@ for target in "$@"; do
     case $target in
     test)
         need gcc gcc
+        need g++ g++
+        need /bin/busybox busybox-static
         need /usr/include/stdio.h libc6-dev
         need /usr/include/sys/sdt.h systemtap-sdt-dev
         need readelf binutils
@@ -32,8 +34,8 @@ for target in "$@"; do
         need /bin/busybox busybox-static
         need xz xz-utils
         need zstd zstd
-        need ip iproute2
         need gcc gcc
+        need g++ g++
         need /usr/include/stdio.h libc6-dev
         need /usr/include/sys/sdt.h systemtap-sdt-dev
         ;;

@@ -88,5 +88,5 @@ def nothing_left_behind() -> Iterator[None]:
 
     before = leftovers.snapshot()
     yield
-    found = leftovers.remaining(before, everything=strict_skips())
+    found = leftovers.remaining(before, alone=strict_skips())
     assert not found, "left in the kernel after the tests: " + "; ".join(found)

@@ -13,7 +13,8 @@ import platform
 import re
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 # include/uapi/linux/bpf.h, enum bpf_cmd: the commands that walk ids; their bpf_attr is {u32 start_id; u32 next_id; ...}
@@ -56,19 +57,32 @@ def tracefs_entries() -> Iterator[Object]:
         return
 
 
-def snapshot() -> set[Object]:
+def objects() -> set[Object]:
     """Everything there now, as (kind, id or name)."""
-    objects = {(kind, str(number)) for kind in NEXT_ID for number in bpf_ids(kind)}
-    return objects | set(tracefs_entries())
+    bpf = {(kind, str(number)) for kind in NEXT_ID for number in bpf_ids(kind)}
+    return bpf | set(tracefs_entries())
 
 
-def held_by_others() -> set[Object]:
-    """BPF objects that processes hold which are neither this one nor its descendants."""
-    ours = descendants(os.getpid())
+@dataclass(frozen=True)
+class Snapshot:
+    """What there was, and which processes ran, at one moment."""
+
+    objects: set[Object]
+    processes: set[int]
+
+
+def snapshot() -> Snapshot:
+    return Snapshot(objects(), processes())
+
+
+def processes() -> set[int]:
+    return {int(entry) for entry in os.listdir("/proc") if entry.isdigit()}
+
+
+def held_by(pids: Iterable[int]) -> set[Object]:
+    """BPF objects that these processes hold open."""
     held: set[Object] = set()
-    for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdigit()):
-        if pid in ours:
-            continue
+    for pid in pids:
         try:
             infos = [Path(f"/proc/{pid}/fdinfo/{fd}").read_text() for fd in os.listdir(f"/proc/{pid}/fdinfo")]
         except OSError:
@@ -94,17 +108,21 @@ def descendants(root: int) -> set[int]:
         family |= more
 
 
-def remaining(before: set[Object], *, everything: bool, patience: float = PATIENCE_SECONDS) -> list[str]:
+def remaining(before: Snapshot, *, alone: bool, patience: float = PATIENCE_SECONDS) -> list[str]:
     """What is new since ``before``, after waiting for the kernel to free what is already let go.
 
-    With ``everything`` (nobody else uses this machine) each new thing counts, else only what no other process holds
-    and, in tracefs, what carries our name.
+    Where the tests are ``alone`` on the machine, each new thing counts that is not held by a process older than they
+    are: a tracer that outlived its test is found too. Elsewhere other people trace as well: only what no other process
+    holds counts, and in tracefs only what carries our name.
     """
     deadline = time.monotonic() + patience
     while True:
-        new = snapshot() - before
-        if not everything:
-            new -= held_by_others()
+        new = objects() - before.objects
+        family = descendants(os.getpid())
+        others = before.processes - family if alone else processes() - family
+        if new:
+            new -= held_by(others)
+        if not alone:
             new = {(kind, name) for kind, name in new if kind in NEXT_ID or "probescope" in name}
         if not new or time.monotonic() > deadline:
             return [f"{kind} {name}" for kind, name in sorted(new)]
