@@ -130,6 +130,7 @@ def _syscall(attach: TracepointAttach, site: Site, asked: Asked) -> Iterator[Run
     reason = "" if moved is not None else "cannot give " + ", ".join(sorted(asked.needs.fields))
     if "ctx" in asked.needs.context:
         reason = "its context is another one"
+    reason = reason or _long_stacks(asked)
     for name in ("tp_btf", "raw_tracepoint"):
         yield Rung(MECHANISMS[name], moved or (), None, None, target, attach.syscall, reason)
     yield _plain("tracepoint", site, asked)
@@ -165,12 +166,18 @@ def _tracepoint(attach: TracepointAttach, site: Site, asked: Asked) -> Iterator[
         moved.append(Field(f.name, f.type, CtxArg(place)))
     if "ctx" in asked.needs.context:
         reason = "its context is another one"
-    if asked.needs.stacks and asked.count <= MANY_RAW:
-        reason = reason or "its stacks begin inside the tracing code"
+    reason = reason or _long_stacks(asked)
     many = f"a program each for {asked.count} tracepoints costs more to load" if asked.count > MANY_RAW else ""
     yield Rung(MECHANISMS["tp_btf"], tuple(moved), None, None, attach.event, reason=reason or many)
     yield Rung(MECHANISMS["raw_tracepoint"], tuple(moved), None, None, attach.event, reason=reason)
     yield _plain("tracepoint", site, asked)
+
+
+def _long_stacks(asked: Asked) -> str:
+    """Kernel stacks from a raw tracepoint are longer by the frames of the tracing code, which are unwound each time;
+    but many perf tracepoints take long to close."""
+    wanted = "kstack" in asked.needs.stacks and asked.count <= MANY_RAW
+    return "its stacks begin inside the tracing code" if wanted else ""
 
 
 def _raw(attach: RawTracepointAttach, site: Site, asked: Asked) -> Iterator[Rung]:
