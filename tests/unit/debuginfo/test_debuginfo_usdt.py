@@ -94,7 +94,7 @@ def test_operands_of_aarch64(text: str, kind: Int, place: Location) -> None:
     ],
 )
 def test_what_cannot_be_read_has_no_place(text: str) -> None:
-    """Vector registers, %ah, thread-local storage, symbols of stripped files, nonsense: rather none than a wrong one."""
+    """Vector registers, %ah, thread-local memory, symbols of stripped files, nonsense: rather none than a wrong one."""
     assert one(text) is None
 
 
