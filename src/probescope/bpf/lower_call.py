@@ -13,7 +13,7 @@ from probescope.bpf.lower_copy import branch_same, clear, copy
 from probescope.bpf.lower_read import number_at
 from probescope.bpf.lower_scalar import narrow, number, truth
 from probescope.bpf.lower_search import branch_found, position
-from probescope.bpf.lower_text import branch_text, length
+from probescope.bpf.lower_text import branch_text, length, operand
 from probescope.ir import expr as x
 from probescope.model.types import Array, Buffer, String, Type
 
@@ -62,6 +62,8 @@ def _count(e: x.Call) -> int:
 def _branch_strncmp(l: Lower, e: x.Call, same: Block, differ: Block) -> None:
     n = _count(e)
     if n == 0:
+        for text in e.args[:2]:  # for their effects
+            operand(l, text)
         l.b.jump(same)
     else:
         branch_text(l, "eq", e.args[0], e.args[1], same, differ, most=n)

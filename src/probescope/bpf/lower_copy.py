@@ -17,7 +17,7 @@ from probescope.bpf.lir import Block, Reg
 from probescope.bpf.lower import Lower, Place
 from probescope.bpf.lower_walk import walk
 from probescope.model.abi import item_types, offsets
-from probescope.model.types import Array, String, Type
+from probescope.model.types import Array, Buffer, String, Type
 
 INLINE = 128
 """Bytes up to which instructions are used."""
@@ -192,6 +192,8 @@ def copy_value(l: Lower, t: Type, src: Place, dst: Place, *, exact: bool) -> Non
         copy_text(l, dst, t.size, src, t.size, exact=exact)
     elif not exact or canonical(t):
         copy(l, dst, src, l.size(t))
+    elif isinstance(t, Buffer):
+        copy_buffer(l, t, src, dst)
     else:
         items = parts(t)
         at, _ = offsets(items, l.types)
@@ -201,6 +203,28 @@ def copy_value(l: Lower, t: Type, src: Place, dst: Place, *, exact: bool) -> Non
             else:
                 copy_value(l, item, src.at(off), dst.at(off), exact=True)
             pad(l, t, items, at, i, dst)
+
+
+def copy_buffer(l: Lower, t: Buffer, src: Place, dst: Place) -> None:
+    """Zeros after its end."""
+    clear(l, dst, l.size(t))
+    n = at_most(l, l.b.load(src.base, src.off, 4), t.size)
+    l.b.store(dst.base, dst.off, n, 4)
+    copy_by_helper(l, dst.at(4), n, l.address(src.at(4)))
+
+
+def at_most(l: Lower, value: Reg, most: int) -> Reg:
+    """The lesser one, so that the verifier knows it."""
+    b = l.b
+    out = b.reg()
+    b.assign(out, value)
+    over, on = b.block(cold=True), b.block()
+    b.branch_imm("gt", out, most, over, on)
+    b.place(over)
+    b.assign_imm(out, most)
+    b.jump(on)
+    b.place(on)
+    return out
 
 
 def parts(t: Type) -> tuple[Type, ...]:

@@ -272,6 +272,8 @@ def _call_loop(l: Lower, count: Reg, statements: tuple[s.Stmt, ...], body: Calla
     l.require("helper:loop", "a loop")
     with callback(l, 2, 1) as (name, parameters):
         body(parameters[0])
+    # a count known to be 0 would let the verifier drop the callback, and then miss it
+    count = l.b.alu("add", count, unknown_zero(l))
     l.b.call("loop", count, l.b.callback(name), frame(l), l.b.const(0))
     _after_callback(l, statements)
 

@@ -10,6 +10,7 @@ from probescope.bpf.kinds import SHORT, in_register, reg_bytes, reg_signed
 from probescope.bpf.lir import Reg
 from probescope.bpf.lower import Held, Lower, Place
 from probescope.bpf.lower_copy import (
+    at_most,
     clear,
     constant,
     copy,
@@ -242,23 +243,10 @@ def _bytes_as_text(l: Lower, e: x.Cast, place: Place, size: int, exact: bool) ->
     limit = l.b.const(n + 1)
     if isinstance(of, Buffer):
         have = l.b.load(src.base, src.off - 4, 4)
-        limit = l.b.alu_imm("add", _at_most(l, have, n), 1)
+        limit = l.b.alu_imm("add", at_most(l, have, n), 1)
     read_text(l, out, size, l.address(src), "probe_read_kernel_str", limit=limit, exact=exact)
     if out is not place:
         copy(l, place, out, size)
-
-
-def _at_most(l: Lower, value: Reg, most: int) -> Reg:
-    out = l.b.copy(value)
-    over, on = l.b.block(cold=True), l.b.block()
-    fresh = l.b.reg()
-    l.b.assign(fresh, out)
-    l.b.branch_imm("gt", fresh, most, over, on)
-    l.b.place(over)
-    l.b.assign_imm(fresh, most)
-    l.b.jump(on)
-    l.b.place(on)
-    return fresh
 
 
 def _opaque(l: Lower, e: x.Cast, place: Place) -> None:
@@ -291,7 +279,7 @@ def _as_buffer(l: Lower, e: x.Cast, place: Place) -> None:
         l.b.store(place.base, place.off, l.b.alu_imm("sub", got, 1), 4)
     elif isinstance(of, Buffer):
         n = min(to.size, of.size)
-        l.b.store(place.base, place.off, _at_most(l, l.b.load(src.base, src.off, 4), n), 4)
+        l.b.store(place.base, place.off, at_most(l, l.b.load(src.base, src.off, 4), n), 4)
         copy(l, place.at(4), src.at(4), n)
     else:
         n = min(to.size, l.size(of))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from probescope.bpf.lir import Reg
 from probescope.bpf.lower import Lower, Place
-from probescope.bpf.lower_copy import copy_by_helper, write
+from probescope.bpf.lower_copy import at_most, copy_by_helper, write
 from probescope.bpf.lower_read import bounded, helper, missed
 from probescope.bpf.lower_site import data_address, located_text
 from probescope.bpf.lower_text import const_text, operand
@@ -69,11 +69,12 @@ def _put_together(l: Lower, st: s.Emit, shape: RecordLayout, flags: int) -> None
     total = align_up(shape.limit + 8, 8)
     place = l.scratch(total) if shape.tails else l.temp(total)
     b.store_imm(place.base, place.off, st.action, 8)
+    fixed = Place(place.base, place.off, place.where, shape.fixed)  # tails lie behind it: no room to scribble
     tail: Reg | None = None
     for value, off in zip(st.values, shape.offsets, strict=True):
         with l.scope():
             if not has_tail(value.type):
-                l.into(value, place.at(off))
+                l.into(value, fixed.at(off))
                 continue
             end = place.at(shape.fixed) if tail is None else Place(b.alu("add", place.base, tail), place.off)
             n = _append(l, value, Place(end.base, end.off, "value", total))
@@ -183,13 +184,6 @@ def _append_buffer(l: Lower, e: x.Expr, size: int, end: Place) -> Reg:
         missed(l, b.call(helper(l, e.space), l.address(end), n, source), n)
         return n
     place = l.place(e)
-    n = b.reg()
-    b.assign(n, b.load(place.base, place.off, 4))
-    over, done = b.block(cold=True), b.block()
-    b.branch_imm("gt", n, size, over, done)
-    b.place(over)
-    b.assign_imm(n, size)
-    b.jump(done)
-    b.place(done)
+    n = at_most(l, b.load(place.base, place.off, 4), size)
     copy_by_helper(l, end, n, l.address(place.at(4)))
     return n

@@ -113,7 +113,9 @@ def branch_bytes(l: Lower, pa: Place, pb: Place, length: Reg, most: int, same: B
 
     def one(i: Reg) -> None:
         on, more = b.block(), b.block()
-        b.branch("ge", i, length, same, on)
+        # by difference: compared with i itself the length would be known in each turn, and all that follows walked
+        # once for each
+        b.branch_imm("sge", b.alu("sub", i, length), 0, same, on)
         b.place(on)
         ca = b.load(b.alu("add", pa.base, i), pa.off, 1)
         cb = b.load(b.alu("add", pb.base, i), pb.off, 1)

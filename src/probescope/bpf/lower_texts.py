@@ -9,7 +9,7 @@ from probescope.bpf.lir import Reg
 from probescope.bpf.lower import Lower, Place, text_size
 from probescope.bpf.lower_call import member_offset
 from probescope.bpf.lower_context import COMM
-from probescope.bpf.lower_copy import clear, copy, copy_text, read_text
+from probescope.bpf.lower_copy import at_most, clear, copy, copy_text, read_text
 from probescope.bpf.lower_read import bounded, missed
 from probescope.bpf.lower_text import const_text, operand
 from probescope.bpf.lower_typed import typed
@@ -45,22 +45,10 @@ def _strcat(l: Lower, e: x.Call, place: Place, exact: bool) -> None:
     l.measured(size)
     left = b.alu("sub", b.const(size + 1), at)
     if room < size:
-        left = _least(l, left, room + 1)
+        left = at_most(l, left, room + 1)
     b.call("probe_read_kernel_str", b.alu("add", l.address(made), at), left, l.address(second))
     b.place(done)
     _done(l, made, place, size, exact)
-
-
-def _least(l: Lower, value: Reg, most: int) -> Reg:
-    b = l.b
-    out = b.reg()
-    b.assign(out, value)
-    over, on = b.block(), b.block()
-    b.branch_imm("gt", out, most, over, on)
-    b.place(over)
-    b.assign_imm(out, most)
-    b.place(on)
-    return out
 
 
 def _strcap(l: Lower, e: x.Call, place: Place, exact: bool) -> None:
