@@ -1,6 +1,7 @@
 """What LIR means, said a second time and as plainly as possible: the oracle of the tests of bpf/'s lower half.
 
-Shares no code with the compiler. Memory is the context (one bytearray) and the slots (one each); an address is (memory, offset).
+Shares no code with the compiler. Memory is the context (one bytearray) and the slots (one each); an address is (memory,
+offset).
 """
 
 from __future__ import annotations

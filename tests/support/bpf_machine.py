@@ -1,7 +1,7 @@
 """A small machine for BPF bytes, strict where the verifier is: what a call destroys cannot be read afterwards.
 
-Written from the instruction set's description, sharing nothing with the compiler; with it the compiler's output can be run without
-a kernel. Memory: the context, and one stack frame for each function being called.
+Written from the instruction set's description, sharing nothing with the compiler; with it the compiler's output can be
+run without a kernel. Memory: the context, and one stack frame for each function being called.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Random LIR programs that the verifier accepts, for the tests of bpf/'s lower half.
 
-The context of a program is INPUTS u64 numbers, then OUTPUTS that it writes. Programs are rich in what makes allocation hard: many
-values alive at once, calls between, variables in loops and branches, atomics, argument lists in odd orders.
+The context of a program is INPUTS u64 numbers, then OUTPUTS that it writes. Programs are rich in what makes allocation
+hard: many values alive at once, calls between, variables in loops and branches, atomics, argument lists in odd orders.
 """
 
 from __future__ import annotations

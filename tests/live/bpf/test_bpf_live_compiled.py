@@ -1,4 +1,5 @@
-"""What the lower half of the compiler emits, in this kernel: its verifier accepts it and its processor runs it as meant."""
+"""What the lower half of the compiler emits, in this kernel: its verifier accepts it and its processor runs it as
+meant."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ M64 = (1 << 64) - 1
 @pytest.mark.parametrize("size", [5, 12, 25, 45])
 @pytest.mark.parametrize("features", [BASELINE_6_1, V4], ids=["6.1", "v4"])
 def test_random_programs_run_as_interpreted(features, size):
-    """The verifier must accept every program, and 30 programs of each size must give the interpreter's result and memory."""
+    """The verifier must accept every program, and 30 programs of each size must give the interpreter's result and
+    memory."""
     ran = 0
     for seed in range(30):
         rng = random.Random(f"{seed} {size}")

@@ -1,4 +1,5 @@
-"""Random programs mean the same before and after the compiler: the oracle is an interpreter of LIR that shares no code with it."""
+"""Random programs mean the same before and after the compiler: the oracle is an interpreter of LIR that shares no code
+with it."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ M64 = (1 << 64) - 1
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 1 << 32), size=st.integers(1, 40))
 def test_compiled_programs_do_what_the_interpreter_says(features, seed, size):
-    """Protects every pass at once: a wrong register, a lost spill, a bad fold or a branch to the wrong place shows as a wrong
-    result, and reading what a call destroyed as a fault."""
+    """Protects every pass at once: a wrong register, a lost spill, a bad fold or a branch to the wrong place shows as a
+    wrong result, and reading what a call destroyed as a fault."""
     rng = random.Random(seed)
     functions = Random(rng, FEATURES[features], size).program()
     inputs = b"".join((rng.choice(NUMBERS) & M64).to_bytes(8, "little") for _ in range(INPUTS))
