@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import mmap
 import os
 import struct
 import subprocess
@@ -185,11 +186,13 @@ def test_counting_enabling_disabling():
     with perf_event.perf_event_open(attr, pid=0) as event:
         assert event.read_values() == (0,)
         event.enable()
-        block = bytearray(1 << 22)
+        # fresh pages from the kernel: an allocator may hand out memory that has been touched before
+        block = mmap.mmap(-1, 1 << 22)
+        block[:: mmap.PAGESIZE] = bytes(len(block) // mmap.PAGESIZE)
         event.disable()
         counted = event.read_values()[0]
         assert counted > 100
-        del block
+        block.close()
         event.reset()
         assert event.read_values() == (0,)
 
