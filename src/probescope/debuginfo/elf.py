@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterable
 from typing import Self
 
-from probescope.debuginfo import elf_notes
+from probescope.debuginfo import elf_dynamic, elf_notes
 from probescope.debuginfo.elf_headers import (
     Section,
     Segment,
@@ -224,7 +224,9 @@ class ElfFile:
         return self._table(SHT_SYMTAB)
 
     def dynsym(self) -> SymbolTable | None:
-        return self._table(SHT_DYNSYM)
+        if not self.sections() and "stripped" not in self._tables:
+            self._tables["stripped"] = elf_dynamic.symbol_table(self)
+        return self._table(SHT_DYNSYM) or self._tables.get("stripped")
 
     def mini_symtab(self) -> SymbolTable | None:
         """Function symbols in an xz-compressed ELF inside this one, as Fedora's builds have them (.gnu_debugdata)."""

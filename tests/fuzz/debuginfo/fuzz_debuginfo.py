@@ -71,6 +71,22 @@ def btf_seed(little: bool = True) -> bytes:
     return b.build()
 
 
+def stripped_seed(tag: int) -> bytes:
+    """Without section headers, so that symbols are found by way of a hash table: DT_HASH (4) or DT_GNU_HASH."""
+    m = ElfMaker()
+    rows = bytes(24) + m.pack("IBBHQQ", 1, 0x12, 0, 1, 0x10, 8) + m.pack("IBBHQQ", 6, 0x12, 0, 1, 0x20, 8)
+    hashes = m.pack("6I", 1, 3, 1, 0, 2, 0) if tag == 4 else m.pack("IIIIQIII", 1, 1, 1, 0, 0, 1, 2, 3)
+    m.sections = [Section(".text", data=rows + hashes + bytes(8))]
+    start = 0
+    for _ in range(2):  # the first time only to see where things come to lie
+        m.dynamic = [(14, "func"), (14, "other"), (6, start), (tag, start + len(rows))]
+        data = m.build()
+        found = ElfFile(data).section(".text")
+        assert found is not None
+        start = found.offset
+    return data[:40] + bytes(8) + data[48:60] + bytes(4) + data[64:]
+
+
 KALLSYMS = b"".join(
     b"%016x %c name_%d%s\n" % (0x1000 * i, b"tTdD"[i % 4], i, b"\t[mod]" if i > 40 else b"") for i in range(60)
 )
@@ -208,6 +224,7 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
             for b, le, m in ((64, True, 62), (64, True, 183), (32, True, 3), (64, False, 62), (32, False, 40))
         ],
     ),
+    "stripped": (elf, [stripped_seed(4), stripped_seed(0x6FFFFEF5)]),
     "btf": (btf, [btf_seed(True), btf_seed(False)]),
     "kallsyms": (kallsyms, [KALLSYMS, KALLSYMS[:100]]),
     "texts": (texts, [n.encode() for n in NAMES] + [b"-4@%edi 8@-20(%rbp) 4@$5 8@sym+8(%rip)", b"4@[sp, 12] 8@x0"]),

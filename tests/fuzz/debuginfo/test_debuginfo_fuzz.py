@@ -41,6 +41,8 @@ def test_seeds_reach_the_depths() -> None:
         assert elf.symbols().find("function_1") is not None
         assert elf.mini_symtab() is not None
         assert len(usdt.read(elf)) == 1
+    for data in fuzz_debuginfo.TARGETS["stripped"][1]:
+        assert [s.name for s in ElfFile(data).symbols() if s.name] == ["func", "other"]
     for data in fuzz_debuginfo.TARGETS["btf"][1]:
         layout = BtfTypes(Btf.parse(data)).layout("struct file")
         assert layout is not None

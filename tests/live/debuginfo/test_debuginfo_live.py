@@ -132,7 +132,7 @@ def running(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path, list[
 
 
 def test_names_of_a_running_program_and_after_its_end(running: tuple[subprocess.Popen[str], Path, list[int]]) -> None:
-    """Addresses that the program told itself get the names that the compiler gave; still so when it is gone and removed."""
+    """Addresses that the program told itself get the compiler's names; still so when it is gone."""
     process, path, addresses = running
     users = UserSymbols()
     space = AddressSpace(procfs.maps(process.pid), pid=process.pid)

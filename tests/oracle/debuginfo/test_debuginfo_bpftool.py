@@ -26,8 +26,8 @@ pytestmark = pytest.mark.skipif(
 HEAD = re.compile(r"\[(\d+)\] (\w+) '(.*)'(.*)")
 KINDS = {
     "INT": 1, "PTR": 2, "ARRAY": 3, "STRUCT": 4, "UNION": 5, "ENUM": 6, "FWD": 7, "TYPEDEF": 8, "VOLATILE": 9,
-    "CONST": 10, "RESTRICT": 11, "FUNC": 12, "FUNC_PROTO": 13, "VAR": 14, "DATASEC": 15, "FLOAT": 16, "DECL_TAG": 17, "TYPE_TAG": 18,
-    "ENUM64": 19,
+    "CONST": 10, "RESTRICT": 11, "FUNC": 12, "FUNC_PROTO": 13, "VAR": 14, "DATASEC": 15, "FLOAT": 16, "DECL_TAG": 17,
+    "TYPE_TAG": 18, "ENUM64": 19,
 }  # fmt: skip
 
 

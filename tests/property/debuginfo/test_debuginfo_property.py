@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import tempfile
 from pathlib import Path
@@ -17,6 +18,7 @@ from probescope.debuginfo.btf_types import BtfTypes
 from probescope.debuginfo.cbits import place_bits
 from probescope.debuginfo.demangle import demangle, without_parameters
 from probescope.debuginfo.elf import ElfFile
+from probescope.debuginfo.elf_symbols import glob_matcher
 from probescope.debuginfo.kallsyms import Kallsyms
 from probescope.debuginfo.locate import in_root
 from probescope.model.arch import AARCH64, X86_64
@@ -77,6 +79,12 @@ def test_bit_fields_are_where_they_were_put(at: int, width: int, unit: int, slac
         assert m.offset + unit <= size
 
 
+@given(st.text("ab*?[!]-", max_size=8), st.text("ab-", max_size=8))
+def test_globs_match_as_fnmatch_does(glob: str, name: str) -> None:
+    """Stars are matched without regular expressions; the answer is the same."""
+    assert bool(glob_matcher(glob)(name)) == fnmatch.fnmatchcase(name, glob)
+
+
 PATHS = st.lists(st.sampled_from(["a", "b", "..", ".", "", "loop", "abs", "up"]), max_size=8).map(
     lambda p: "/" + "/".join(p)
 )
@@ -127,7 +135,7 @@ def test_memory_operands_keep_their_numbers(offset: int, reg: str, size: int, si
 def test_any_argument_text_is_parsed(text: str) -> None:
     """As many fields as arguments, whatever they are."""
     for arch in (X86_64, AARCH64):
-        fields = usdt_args.parse(text, usdt_args.Operands(arch, 0x1000, lambda n: len(n)))
+        fields = usdt_args.parse(text, usdt_args.Operands(arch, 0x1000, len))
         assert len(fields) == len(usdt_args.split(text))
 
 

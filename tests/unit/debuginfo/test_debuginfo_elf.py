@@ -398,3 +398,38 @@ def test_descriptors_are_closed(tmp_path) -> None:
         with pytest.raises(ElfError):
             ElfFile.open(str(path))
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+# --- without section headers ----------------------------------------------------------------
+
+
+def test_programs_without_section_headers_keep_exported_names() -> None:
+    """sstrip cuts the section headers off; the loader needs none, so neither do we."""
+    for path in ("/bin/bash", "/lib/x86_64-linux-gnu/libc.so.6"):
+        if not os.path.exists(path):
+            continue
+        with open(path, "rb") as f:
+            data = bytearray(f.read())
+        whole = ElfFile(bytes(data)).dynsym()
+        struct.pack_into("<Q", data, 40, 0)
+        struct.pack_into("<HH", data, 60, 0, 0)
+        bare = ElfFile(bytes(data))
+        assert bare.sections() == ()
+        assert whole is not None
+        assert [s for s in bare.symbols() if s.is_function] == [s for s in whole if s.is_function]
+        assert bare.build_id() != ""
+
+
+def test_hash_tables_that_lie() -> None:
+    """The number of symbols comes from a hash table, which may claim anything."""
+    for tag, words in ((4, (1, 0xFFFFFFFF)), (0x6FFFFEF5, (0xFFFFFFFF, 0, 0, 0)), (0x6FFFFEF5, (1, 0, 0xFFFFFFFF, 0))):
+        m = ElfMaker(sections=[Section(".text", data=struct.pack(f"<{len(words)}I", *words) + bytes(240))])
+        m.dynamic = [(6, 0), (tag, 64 + 2 * 56 + 5 * 16)]
+        data = bytearray(m.build())
+        struct.pack_into("<Q", data, 40, 0)
+        elf = ElfFile(bytes(data))
+        try:
+            symbols = elf.symbols()
+        except ElfError:
+            continue
+        assert len(symbols) <= len(data) // 24

@@ -1,4 +1,4 @@
-"""Where files are: debug files by build-id and link, roots of other mount namespaces, libraries and programs by name."""
+"""Where files are: debug files by build-id and link, roots of other mount namespaces, libraries, programs."""
 
 from __future__ import annotations
 
