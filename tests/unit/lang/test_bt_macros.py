@@ -144,7 +144,8 @@ def test_a_mismatch_names_the_argument_and_the_definitions() -> None:
     ],
 )
 def test_macros_that_explode_are_stopped(macros: str) -> None:
-    """Doubling at each level, or hundreds of levels: an error within a moment, not the end of memory or of the stack."""
+    """Doubling at each level, or hundreds of levels: an error within a moment, not the end of memory or of the
+    stack."""
     with pytest.raises(ScriptError) as e:
         expanded(macros, "$x = a0(1);")
     assert "more than" in e.value.diagnostics[0].message or "deeper than" in e.value.diagnostics[0].message

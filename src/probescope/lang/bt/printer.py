@@ -94,7 +94,7 @@ class Printer(ExpressionPrinter):
 
     def _macro(self, node: Macro) -> str:
         params = ", ".join(p.kind + p.name for p in node.params)
-        return f"macro {node.name}({params}) {self.block(node.body)}"
+        return f"macro {node.name}({params}) {self.block(node.body, valued=True)}"
 
     def _subprog(self, node: Subprog) -> str:
         params = ", ".join(f"{self._var(p.var)}: {self.type(p.type)}" for p in node.params)
@@ -110,7 +110,7 @@ class Printer(ExpressionPrinter):
 
     # ---- blocks and statements ----------------------------------------------------------------------------------
 
-    def block(self, block: Block) -> str:
+    def block(self, block: Block, *, valued: bool = False) -> str:
         if not block.statements and block.value is None:
             return "{ }"
         self.level += 1
@@ -118,6 +118,8 @@ class Printer(ExpressionPrinter):
         lines = [pad + self.statement(s) + "\n" for s in block.statements]
         if block.value is not None:
             lines.append(pad + self._leading(block.value) + "\n")
+        elif valued and lines[-1][-2] == "}":
+            lines[-1] = lines[-1][:-1] + ";\n"  # or it would be taken for the value
         self.level -= 1
         return "{\n" + "".join(lines) + INDENT * self.level + "}"
 
@@ -131,8 +133,11 @@ class Printer(ExpressionPrinter):
         return f"({text})" if isinstance(leftmost(expr), If | Block) and not isinstance(expr, If | Block) else text
 
     def _expr_statement(self, node: ExprStatement) -> str:
-        text = self._leading(node.expr)
-        return text if isinstance(node.expr, If | Block) and text[-1] == "}" else text + ";"
+        if isinstance(node.expr, Block):
+            return self.block(node.expr)
+        if isinstance(node.expr, If):
+            return self.if_text(node.expr)
+        return self._leading(node.expr) + ";"
 
     def _let(self, node: Let) -> str:
         kind = f": {self.type(node.type)}" if node.type else ""
@@ -167,10 +172,10 @@ class Printer(ExpressionPrinter):
     def _continue(self, node: Continue) -> str:
         return "continue;"
 
-    def if_text(self, node: If) -> str:
-        parts = [f"if ({self.expr(b.condition)}) {self.block(b.body)}" for b in node.branches]
+    def if_text(self, node: If, *, valued: bool = False) -> str:
+        parts = [f"if ({self.expr(b.condition)}) {self.block(b.body, valued=valued)}" for b in node.branches]
         if node.otherwise is not None:
-            parts.append(self.block(node.otherwise))
+            parts.append(self.block(node.otherwise, valued=valued))
         return " else ".join(parts)
 
 

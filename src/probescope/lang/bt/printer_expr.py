@@ -48,12 +48,12 @@ _TERNARY, _UNARY, _POSTFIX = 0, 11, 12  # levels below and above those of PRECED
 
 
 class ExpressionPrinter:
-    """``block`` prints a block as text; its lines are indented by whoever holds the indentation."""
+    """Blocks are printed by the layer above; ``valued`` says that the block's value is wanted where it stands."""
 
-    def block(self, block: Block) -> str:
+    def block(self, block: Block, *, valued: bool = False) -> str:
         raise NotImplementedError
 
-    def if_text(self, node: If) -> str:
+    def if_text(self, node: If, *, valued: bool = False) -> str:
         raise NotImplementedError
 
     def expr(self, node: Expr, level: int = _TERNARY) -> str:
@@ -123,7 +123,10 @@ class ExpressionPrinter:
         return f"{condition} ? {self.expr(node.then)} : {self.expr(node.otherwise)}"
 
     def _cast(self, node: Cast) -> str:
-        return f"({self.type(node.type)}){self.expr(node.operand, _UNARY)}"
+        operand = self.expr(node.operand, _UNARY)
+        if operand.startswith(("{", "++", "--")):  # before these a word in brackets is no cast
+            operand = f"({operand})"
+        return f"({self.type(node.type)}){operand}"
 
     def _field(self, node: Field) -> str:
         return f"{self.expr(node.base, _POSTFIX)}.{node.name}"
@@ -174,10 +177,10 @@ class ExpressionPrinter:
         return f"comptime {self.expr(node.operand, _UNARY)}"
 
     def _block(self, node: Block) -> str:
-        return self.block(node)
+        return self.block(node, valued=True)
 
     def _if(self, node: If) -> str:
-        return self.if_text(node)
+        return self.if_text(node, valued=True)
 
     # ---- types --------------------------------------------------------------------------------------------------
 
