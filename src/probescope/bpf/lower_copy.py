@@ -95,12 +95,14 @@ def read_text(l: Lower, dst: Place, size: int, source: Reg, helper: str, *, limi
     most = l.b.const(size + 1) if limit is None else limit
     got = l.b.call(helper, l.address(dst), most, source)
     if exact and size > SHORT:
+        if limit is not None:  # if it fails the helper clears no more than that
+            l.unless("slt", got, 0, lambda: clear(l, dst, size))
         _clear_rest(l, dst, size, got)
     return got
 
 
 def _clear_rest(l: Lower, dst: Place, size: int, got: Reg) -> None:
-    """Zeros what follows ``got`` bytes. A negative answer is a great number here: then the helper has cleared all."""
+    """Zeros what follows ``got`` bytes. A negative answer is a great number here: then all is zero already."""
     b = l.b
     rest, done = b.block(), b.block()
     l.measured(size)

@@ -90,7 +90,7 @@ def _counter(l: Lower, goto: bool) -> Reg:
     return out
 
 
-def _forget(l: Lower, st: s.While | s.ForRange) -> None:
+def _forget(l: Lower, st: s.While | s.ForRange | s.ForMap) -> None:
     """Makes the verifier forget what it knows of the numbers that the loop changes: it would follow them from turn to
     turn."""
     for name in sorted(l.scan.assigned[id(st)]):
@@ -299,6 +299,7 @@ def for_map(l: Lower, st: s.ForMap) -> None:
     if storage.decl.key is None:
         l.refuse(f"@{st.map} has no keys to walk over")
     l.require("helper:for_each_map_elem", "walking over a map")
+    _forget(l, st)
     with callback(l, 4, 3) as (name, (_, key_at, value_at, _)):
         _bind(l, st, storage, key_at, value_at)
         _callback_body(l, st.body)

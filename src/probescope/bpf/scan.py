@@ -22,12 +22,14 @@ from probescope.ir import stmt as s
 from probescope.ir.program import Clause
 from probescope.ir.walk import Node, children, clause_nodes, walk
 from probescope.model.features import Features
-from probescope.model.types import U64, Agg, Int, Tuple, Type, wrap
+from probescope.model.types import U64, Agg, Buffer, Int, String, Tuple, Type, wrap
 
 Way = Literal["bounded", "goto", "callback"]
 
 BOUNDED_NODES = 600
-"""Turns times nodes of the body up to which a loop is walked through by the verifier."""
+"""Turns times the weight of the body up to which a loop is walked through by the verifier."""
+
+_TEXT_CALLS = frozenset({"strlen", "strncmp", "strstr", "strcontains", "memcmp"})
 
 FALLBACK_TURNS = 64
 """Turns of a loop on kernels that can neither call back nor ``may_goto``."""
@@ -93,6 +95,25 @@ def turns(loop: s.ForRange) -> int | None:
     if not (isinstance(first.value, int) and isinstance(last.value, int)):
         return None
     return max(0, wrap(last.value, last.type) - wrap(first.value, first.type))
+
+
+def weight(body: Sequence[s.Stmt]) -> int:
+    """About how many operations the verifier sees in one turn: nodes, and the loops that some of them are made of."""
+    return sum(_weight(n) for n in walk(body))
+
+
+def _weight(n: Node) -> int:
+    if isinstance(n, s.While | s.ForMap | s.ForRange):
+        return BOUNDED_NODES  # never a walk through a loop within a walk
+    if isinstance(n, x.Call) and n.name in _TEXT_CALLS:
+        return max(_size(a.type) for a in n.args)
+    if isinstance(n, x.Binary) and isinstance(n.a.type, String | Buffer):
+        return _size(n.a.type)
+    return 1
+
+
+def _size(t: Type) -> int:
+    return t.size if isinstance(t, String | Buffer) else 1
 
 
 class _Scanner:
@@ -162,7 +183,7 @@ class _Scanner:
         if isinstance(loop, s.ForMap):
             return "callback"
         count = turns(loop) if isinstance(loop, s.ForRange) else None
-        if count is not None and count * sum(1 for _ in walk(loop.body)) <= BOUNDED_NODES:
+        if count is not None and count * weight(loop.body) <= BOUNDED_NODES:
             return "bounded"
         if self.features.has("isa:may_goto"):
             return "goto"
