@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +30,6 @@ class Usage:
     cpu: float
     rss: int
     output: str
-    code: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,35 +78,33 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def measure(command: Sequence[str], *, timeout: float = 300.0, extra: Mapping[str, str] | None = None) -> Usage:
-    """Run to the end. Wall clock from before fork to after wait; processor time and peak memory from wait4(2).
+    """Run to the end, started by a small C program (launch.c says why) that takes the times and the peak of memory.
 
     Raises BenchError when the command fails or takes longer than ``timeout`` seconds.
     """
-    with tempfile.TemporaryFile() as output:
-        began = time.perf_counter()
+    launcher = build((HERE / "launch.c").read_text(), "launch", flags=("-O2",))
+    with tempfile.TemporaryFile() as output, tempfile.NamedTemporaryFile("r") as figures:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment(extra)
+            [str(launcher), figures.name, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment(extra),
+            start_new_session=True,
         )
-        watchdog = _kill_after(process, timeout)
-        _, status, used = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - began
-        watchdog()
-        process.returncode = os.waitstatus_to_exitcode(status)
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            code = process.wait()
         output.seek(0)
         text = output.read().decode(errors="replace")
-    if process.returncode:
-        shown = " ".join(command)
-        raise BenchError(f"{shown[:100]} ended with {process.returncode} after {wall:.1f} s:\n{text[-1000:]}")
-    return Usage(wall, used.ru_utime + used.ru_stime, used.ru_maxrss, text, process.returncode)
-
-
-def _kill_after(process: subprocess.Popen[bytes], seconds: float) -> Callable[[], None]:
-    import threading
-
-    timer = threading.Timer(seconds, process.kill)
-    timer.daemon = True
-    timer.start()
-    return timer.cancel
+        measured = figures.read().split()
+    if code or len(measured) != 3:
+        shown = " ".join(command)[:100]
+        raise BenchError(f"{shown} ended with {code} (within {timeout:.1f} s):\n{text[-1000:]}")
+    wall, cpu, rss = measured
+    return Usage(float(wall), float(cpu), int(rss), text)
 
 
 def turns(rounds: int, *sides: Callable[[], T]) -> list[list[T]]:

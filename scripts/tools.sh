@@ -21,6 +21,7 @@ for target in "$@"; do
         need /usr/include/stdio.h libc6-dev
         need /usr/include/sys/sdt.h systemtap-sdt-dev
         need readelf binutils
+        need /usr/lib/debug/.build-id libc6-dbg
         need mount mount
         need ps procps
         need bash bash

@@ -131,7 +131,7 @@ def test_debug_file_names_static_functions() -> None:
     path = "/lib/x86_64-linux-gnu/libc.so.6"
     binary = Binary(path) if path in FILES else None
     if binary is None or binary.debug is None:
-        pytest.skip("bench only: libc6-dbg is not installed")
+        pytest.skip("needs libc6-dbg")
     site = binary.function("_int_malloc")
     assert site is not None
     found = binary.function_at(site.offset + 3)
@@ -145,7 +145,7 @@ def test_libraries_are_those_of_ldconfig(name: str) -> None:
     """What the loader's cache says, as ldconfig prints it."""
     ldconfig = shutil.which("ldconfig", path="/sbin:/usr/sbin")
     if ldconfig is None:
-        pytest.skip("bench only: ldconfig is not there")
+        pytest.skip("needs ldconfig")
     output = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=True).stdout
     soname = re.escape(name) if ".so" in name else rf"{name}\.so\.\d+"
     expected = re.findall(rf"^\t{soname} \(libc6,x86-64.*\) => (.*)$", output, re.MULTILINE)

@@ -17,14 +17,20 @@ def python(code: str) -> list[str]:
 
 
 def test_wall_cpu_and_memory_are_those_of_the_command():
-    """Oracle: a command that sleeps, burns and allocates known amounts, far above the noise of a start of Python."""
+    """Oracle: a command that sleeps, burns and allocates known amounts, far above the noise of a start of Python.
+
+    This process is made large first: a child's peak must not be that of its parent.
+    """
+    ballast = bytearray(b"x") * (300 << 20)
     idle = harness.measure(python("import time; time.sleep(0.3)"))
     assert idle.wall >= 0.3
     assert idle.cpu < 0.25
+    assert idle.rss < 100 << 10
     large = harness.measure(python("x = bytearray(200 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1"))
     assert 200 << 10 <= large.rss <= 260 << 10
     busy = harness.measure(python("import time\nwhile time.process_time() < 0.4: pass"))
     assert busy.cpu >= 0.4
+    assert len(ballast) == 300 << 20
 
 
 def test_a_command_that_fails_is_no_measurement():
