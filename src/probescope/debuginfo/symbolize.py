@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
 from typing import NamedTuple, Protocol
 
 from probescope.debuginfo import perf_map
@@ -97,22 +98,36 @@ class AddressSpace:
     JIT compilers write ``/tmp/perf-PID.map`` with the id that they know."""
 
     def __init__(self, mappings: Iterable[Mapping], root: str = "", pid: int = 0) -> None:
+        """``mappings`` in the order of their making: where two overlap, the later one has replaced the earlier."""
         self.root, self.pid = root, pid
-        self._maps: list[Mapping] = []
-        self._starts: list[int] = []
-        for m in sorted(mappings, key=lambda m: m.start):
-            self._maps.append(m)
-            self._starts.append(m.start)
+        self._mappings = list(mappings)
+        self._starts, self._covering = _cover(self._mappings)
 
     def __len__(self) -> int:
-        return len(self._maps)
+        return len(self._mappings)
 
     def mappings(self) -> Sequence[Mapping]:
-        return self._maps
+        return self._mappings
 
     def find(self, address: int) -> Mapping | None:
         k = bisect_right(self._starts, address) - 1
-        return self._maps[k] if k >= 0 and address < self._maps[k].end else None
+        return self._covering[k] if k >= 0 else None
+
+
+def _cover(mappings: Sequence[Mapping]) -> tuple[list[int], list[Mapping | None]]:
+    """Where each stretch starts, and the last made mapping that covers it."""
+    opening = sorted(range(len(mappings)), key=lambda i: mappings[i].start, reverse=True)
+    starts: list[int] = []
+    covering: list[Mapping | None] = []
+    open_now: list[int] = []  # a heap: the latest one first
+    for point in sorted({m.start for m in mappings} | {m.end for m in mappings}):
+        while opening and mappings[opening[-1]].start <= point:
+            heappush(open_now, -opening.pop())
+        while open_now and mappings[-open_now[0]].end <= point:
+            heappop(open_now)
+        starts.append(point)
+        covering.append(mappings[-open_now[0]] if open_now else None)
+    return starts, covering
 
 
 class _Object:

@@ -21,6 +21,8 @@ from probescope.debuginfo.elf import ElfFile
 from probescope.debuginfo.elf_symbols import glob_matcher
 from probescope.debuginfo.kallsyms import Kallsyms
 from probescope.debuginfo.locate import in_root
+from probescope.debuginfo.symbolize import AddressSpace
+from probescope.kernel.procfs import MapEntry
 from probescope.model.arch import AARCH64, X86_64
 from probescope.model.site import RegMem
 from probescope.model.types import U64
@@ -83,6 +85,17 @@ def test_bit_fields_are_where_they_were_put(at: int, width: int, unit: int, slac
 def test_globs_match_as_fnmatch_does(glob: str, name: str) -> None:
     """Stars are matched without regular expressions; the answer is the same."""
     assert bool(glob_matcher(glob)(name)) == fnmatch.fnmatchcase(name, glob)
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 20)), max_size=12))
+def test_mappings_cover_as_if_painted_one_after_the_other(rows: list[tuple[int, int]]) -> None:
+    """The owner of each address is the last mapping that was made over it."""
+    owner: dict[int, int] = {}
+    for i, (start, size) in enumerate(rows):
+        owner.update(dict.fromkeys(range(start, start + size), i))
+    space = AddressSpace([MapEntry(a, a + n, "r-xp", 0, 0, i, f"/{i}", deleted=False) for i, (a, n) in enumerate(rows)])
+    found = {a: m.inode for a in range(-1, 70) if (m := space.find(a)) is not None}
+    assert found == owner
 
 
 PATHS = st.lists(st.sampled_from(["a", "b", "..", ".", "", "loop", "abs", "up"]), max_size=8).map(

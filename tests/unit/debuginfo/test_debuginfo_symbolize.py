@@ -57,6 +57,25 @@ def test_offset_of_a_mapping_in_the_middle_of_a_file(tmp_path: Path) -> None:
     assert UserSymbols().symbolize(space, [0x5004])[0][1:3] == ("work", 4)
 
 
+def test_later_mappings_replace_earlier_ones() -> None:
+    """Mappings as they were made one after the other: a program that was replaced by another, a library mapped over."""
+    old, new, inner = Map(0x2000, 0x6000, 0, "old"), Map(0x1000, 0x3000, 0, "new"), Map(0x4000, 0x5000, 0, "inner")
+    space = AddressSpace([old, new, inner, Map(0x9000, 0x9000, 0, "empty")])
+    found = {
+        a: m.path if (m := space.find(a)) else None for a in (0, 0x1000, 0x2FFF, 0x3000, 0x4800, 0x5000, 0x6000, 0x9000)
+    }
+    assert found == {
+        0: None,
+        0x1000: "new",
+        0x2FFF: "new",
+        0x3000: "old",
+        0x4800: "inner",
+        0x5000: "old",
+        0x6000: None,
+        0x9000: None,
+    }
+
+
 def test_captured_files_answer_after_they_are_gone(tmp_path: Path) -> None:
     """A process ended and its program was removed: what was captured still has names."""
     path = library(tmp_path / "lib.so", "work")
