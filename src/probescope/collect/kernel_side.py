@@ -19,6 +19,7 @@ from probescope.kernel.bpf_map import Map
 from probescope.kernel.host import Mapping
 from probescope.kernel.ringbuf import RingBuffer
 from probescope.model.output import Lost
+from probescope.model.types import Opaque
 from probescope.plan.request import BpfPlan
 
 RING_BYTES = 4 << 20
@@ -107,8 +108,12 @@ class KernelSide:
     def losses(self, *, everything: bool) -> Iterator[Lost]:
         return self._losses.new(everything=everything)
 
-    def stack_map(self, name: str) -> Map | None:
-        return self._execution.maps.get(name)
+    def stack_map(self, type_: Opaque) -> Map | None:
+        """The table of stacks of one kind and depth; a depth that the kernel does not allow was cut to its greatest."""
+        kind = "u" if type_.kind == "ustack" else "k"
+        tables = {m.value_size // 8: m.name for m in self._maps_of("stacks") if m.name[7:8] == kind}
+        name = tables.get(type_.depth) or tables.get(max(tables, default=0))
+        return self._execution.maps.get(name) if name else None
 
     def close(self) -> None:
         for held in (self._ring, self._globals, self.execution):
@@ -125,8 +130,11 @@ class KernelSide:
             raise RuntimeError("prepare() comes first")
         return self.execution
 
+    def _maps_of(self, role: str) -> list[MapSpec]:
+        return [m for m in self.object.maps if m.role == role] if self.object else []
+
     def _spec(self, role: str) -> MapSpec | None:
-        return next((m for m in self.object.maps if m.role == role), None) if self.object else None
+        return next(iter(self._maps_of(role)), None)
 
     def _map(self, role: str) -> Map | None:
         spec = self._spec(role)
@@ -149,4 +157,3 @@ class KernelSide:
                 pass
             self._live = self._live and len(self.plan.units) > len(self._execution.read_iterators())
             self._drain()
-

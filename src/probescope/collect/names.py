@@ -63,9 +63,7 @@ class Names:
     # ---------------------------------------------------------------------------------------------------------
 
     def addresses(self, type_: Opaque, stack_id: int) -> tuple[int, ...] | None:
-        from probescope.bpf.stacks import stack_map_name
-
-        held = self._kernel.stack_map(stack_map_name(type_)) if self._kernel else None
+        held = self._kernel.stack_map(type_) if self._kernel else None
         row = held.lookup(struct.pack("=I", stack_id)) if held is not None else None
         if row is None:
             return None

@@ -65,13 +65,9 @@ class Session:
         maps: Any = self.kernel.store if self.kernel else _MemoryMaps(self._memory)
         store: Any = self.kernel.store if self.kernel else self._memory
         self.names = Names(self.program, self.kernel)
-        self._finisher = Finisher(
-            self.program, self.names, self.names, types=self.program.types
-        )
+        self._finisher = Finisher(self.program, self.names, self.names, types=self.program.types)
         self.actions = Actions(self.program, maps, self._finisher, self._say, unsafe=self.options.unsafe)
-        self._machine = Machine(
-            self.program, store, self.actions.perform, types=self.program.types
-        )
+        self._machine = Machine(self.program, store, self.actions.perform, types=self.program.types)
         self._timers = Timers([s for s in self._user if s.when == "interval"])
         if self.kernel:
             self.kernel.reader(self.actions, texts=self.options.texts)
