@@ -195,7 +195,8 @@ class Subprog(Node):
 
 
 class AttachPoint(Node):
-    """One probe name; ``written`` is its text with parameters put in and quotes resolved; ``spec`` is what it says."""
+    """One probe name: ``written`` as it stands in the text, ``spec`` what it says with parameters put in. Where the source
+    is a glob there is one point for each source that it stands for."""
 
     spec: ProbeSpec
     written: str

@@ -1,13 +1,15 @@
 """What a C declaration says, as plain data: no sizes, no offsets, no lookups.
 
-What comes out of ``cparse.py``. Layouts (natural C alignment, bit fields) are computed by whoever knows the types.
+What comes out of ``parser_c.py``. Layouts (natural C alignment, bit fields) are computed by whoever knows the types.
 
     struct a { int x:3; struct { char c[2]; }; struct b *next; } __attribute__((packed));
 
     CStruct(keyword="struct", name="a", packed=True, members=(
         CMember("x", CBase("int"), bits=3),
-        CMember("",  CTagged("struct", "a::(anonymous 1)"), inline=CStruct(...)),
+        CMember("",  CTagged("struct", "(anonymous 1 in stdin)"), inline=CStruct(...)),
         CMember("next", CPointer(CTagged("struct", "b")))))
+
+A definition inside another declaration is its ``inline``; it has a name even if C gives it none.
 """
 
 from __future__ import annotations

@@ -35,8 +35,10 @@ class TypeParser(Cursor):
             height = self.height
             count = self._count()
             span = self.since(first)
-            sized = isinstance(base, NamedType) and base.name in SIZED and base.size is None and not base.tag
-            base = NamedType(span, base.name, "", count) if sized else ArrayType(span, base, count)  # type: ignore[attr-defined]
+            if isinstance(base, NamedType) and base.name in SIZED and base.size is None and not base.tag:
+                base = NamedType(span, base.name, "", count)
+            else:
+                base = ArrayType(span, base, count)
             self.raise_height(height, self.height)
         return base
 

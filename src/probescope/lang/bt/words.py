@@ -21,7 +21,7 @@ FUNCTIONS = frozenset(
     (
         "assert assert_str avg bswap buf cat cgroup cgroup_path cgroupid clear comm config container_of count "
         "cpid cpu curtask debugf default_str_length delete dw_ustack elapsed errorf exit fail find func getopt "
-        "gid has_cpid has_key hist is_array is_err is_integer is_literal is_ptr is_str is_unsigned_integer "
+        "gid has_cpid has_key hist is_array is_err is_integer is_literal is_ptr is_scalar is_str is_unsigned_integer "
         "jiffies join kaddr kfunc_allowed kfunc_exist kptr kstack ksym leader_comm leader_tid len lhist macaddr "
         "max memcmp min ncpus nsecs ntop numaid override override_return path pcomm percpu_kaddr pid ppid print "
         "printf probe probetype pton rand reg retval signal signal_name signal_thread skboutput socket_cookie "
