@@ -195,8 +195,8 @@ class Subprog(Node):
 
 
 class AttachPoint(Node):
-    """One probe name: ``written`` as it stands in the text, ``spec`` what it says with parameters put in. Where the source
-    is a glob there is one point for each source that it stands for."""
+    """One probe name: ``written`` as it stands in the text, ``spec`` what it says with parameters put in. Where the
+    source is a glob there is one point for each source that it stands for."""
 
     spec: ProbeSpec
     written: str
