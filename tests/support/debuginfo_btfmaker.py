@@ -1,9 +1,9 @@
 """Writes BTF blobs for tests of readers, one type a call; ids are returned, counted from 1 (or on from a base).
 
-    b = BtfMaker()
-    i = b.int("int", 4, signed=True)
-    b.struct("point", 8, [("x", i, 0), ("y", i, 32)])
-    data = b.build()
+b = BtfMaker()
+i = b.int("int", 4, signed=True)
+b.struct("point", 8, [("x", i, 0), ("y", i, 32)])
+data = b.build()
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class BtfMaker:
     def array(self, element: int, count: int, index: int = 1) -> int:
         return self.raw(3, "", 0, [element, index, count])
 
-    def struct(self, name: str, size: int, members: Sequence[tuple[str, int, int]], *, kflag: int = 0, union: bool = False) -> int:
+    def struct(
+        self, name: str, size: int, members: Sequence[tuple[str, int, int]], *, kflag: int = 0, union: bool = False
+    ) -> int:
         words = [w for n, t, off in members for w in (self.name(n), t, off)]
         return self.raw(5 if union else 4, name, size, words, vlen=len(members), kflag=kflag)
 
