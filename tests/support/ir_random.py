@@ -61,7 +61,7 @@ AGGS = (
     Agg("avg"),
     Agg("avg", U64),
     Agg("stats"),
-    Agg("stddev"),
+    Agg("stddev", I32),
     Agg("hist", I64, (0,)),
     Agg("hist", U64, (0,)),
     Agg("hist", I64, (2,)),
@@ -194,7 +194,9 @@ class _Maker:
         return s.Discard(e) if e else self.assign()
 
     def added(self, t: Type | None) -> x.Expr | None:
-        m = self.map_named(lambda m: is_integer(m.value) and t in {None, m.value} if not isinstance(m.value, Agg) else 0)
+        m = self.map_named(
+            lambda m: is_integer(m.value) and t in {None, m.value} if not isinstance(m.value, Agg) else 0
+        )
         if m is None:
             return None
         delta = x.Const(m.value, 1) if self.rng.random() < 0.5 else self.expr(m.value)

@@ -46,12 +46,10 @@ def _limit(l: Lower, goto: bool) -> int:
 
 def _while_jumps(l: Lower, st: s.While, *, goto: bool) -> None:
     b = l.b
-    if goto:
-        _forget(l, st)
     turn = _counter(l, goto)
     head, body, go, done, over = b.block(), b.block(), b.block(), b.block(), b.block(cold=True)
     b.place(head)
-    _guard(l, goto, over)
+    _guard(l, st, goto, over)
     with l.arm():
         l.condition(st.cond, body, done)
         b.place(body)
@@ -77,8 +75,9 @@ def _overrun(l: Lower, over: Block, done: Block) -> None:
     l.b.place(done)
 
 
-def _guard(l: Lower, goto: bool, over: Block) -> None:
+def _guard(l: Lower, st: s.While | s.ForRange, goto: bool, over: Block) -> None:
     if goto:
+        _forget(l, st)
         on = l.b.block()
         l.b.may_goto(over, on)
         l.b.place(on)
@@ -91,16 +90,20 @@ def _counter(l: Lower, goto: bool) -> Reg:
 
 
 def _forget(l: Lower, st: s.While | s.ForRange | s.ForMap) -> None:
-    """Makes the verifier forget what it knows of the numbers that the loop changes: it would follow them from turn to
-    turn."""
+    """Makes the verifier forget what it knows of the numbers that the loop changes."""
+    zero: Reg | None = None
     for name in sorted(l.scan.assigned[id(st)]):
         home = l.fn.homes.get(name)
+        kept = name in l.captured and in_register(l.variables[name])
+        if home is None and not kept:
+            continue
+        zero = unknown_zero(l) if zero is None else zero
         if home is not None:
-            l.b.alu("add", home, unknown_zero(l), into=home)
-        elif name in l.captured and in_register(l.variables[name]):
+            l.b.alu("add", home, zero, into=home)
+        else:
             place = place_of(l, name)
             value = l.b.load(place.base, place.off, 8)
-            l.b.store(place.base, place.off, l.b.alu("add", value, unknown_zero(l)), 8)
+            l.b.store(place.base, place.off, l.b.alu("add", value, zero), 8)
 
 
 def _while_callback(l: Lower, st: s.While) -> None:
@@ -108,6 +111,7 @@ def _while_callback(l: Lower, st: s.While) -> None:
 
     def body(turn: Reg) -> None:
         b = l.b
+        _forget(l, st)
         on, stop = b.block(), b.block()
         l.condition(st.cond, on, stop)
         b.place(stop)
@@ -116,7 +120,6 @@ def _while_callback(l: Lower, st: s.While) -> None:
         l.unless("ge", turn, most, lambda: _give_up(l))
         _callback_body(l, st.body)
 
-    _forget(l, st)
     _call_loop(l, l.b.const(most + 1), st.body, body)
 
 
@@ -170,13 +173,11 @@ def _range_jumps(l: Lower, st: s.ForRange, *, goto: bool) -> None:
     first = number(st.start)
     low, high = l.b.copy(l.scalar(st.start)), l.b.copy(l.scalar(st.end))
     count, cut = _turns(l, st, low, high, limit)
-    if goto:
-        _forget(l, st)
     turn = _counter(l, goto)
     head, body, again, done, over = b.block(), b.block(), b.block(), b.block(), b.block(cold=True)
     finished = b.block()
     b.place(head)
-    _guard(l, goto, over)
+    _guard(l, st, goto, over)
     _more(l, turn, count, known if known is not None and known <= limit else None, limit, goto, body, finished)
     with l.arm(body):
         value = turn if first == 0 else b.alu("add", low, turn)
@@ -221,10 +222,10 @@ def _range_callback(l: Lower, st: s.ForRange) -> None:
         else:
             assert first is not None
             base = l.b.const(first)
+        _forget(l, st)
         store(l, st.name, narrow(l, l.b.alu("add", base, turn), st.type))
         _callback_body(l, st.body)
 
-    _forget(l, st)
     _call_loop(l, count, st.body, body)
     _cut(l, cut)
 
@@ -299,8 +300,8 @@ def for_map(l: Lower, st: s.ForMap) -> None:
     if storage.decl.key is None:
         l.refuse(f"@{st.map} has no keys to walk over")
     l.require("helper:for_each_map_elem", "walking over a map")
-    _forget(l, st)
     with callback(l, 4, 3) as (name, (_, key_at, value_at, _)):
+        _forget(l, st)
         _bind(l, st, storage, key_at, value_at)
         _callback_body(l, st.body)
     l.b.call("for_each_map_elem", l.b.map(storage.spec.name), l.b.callback(name), frame(l), l.b.const(0))
