@@ -1,7 +1,7 @@
 """What LIR means, said a second time and as plainly as possible: the oracle of the tests of bpf/'s lower half.
 
-Shares no code with the compiler. Memory is the context (one bytearray) and the slots (one each); an address is (memory,
-offset).
+Shares no code with the compiler. Memory is the context (one bytearray), map values and the slots (one each); an address
+is (memory, offset).
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ def compare(cond, a, b, bits):
 
 
 class Interpreter:
-    def __init__(self, functions, helpers=None, most=1_000_000):
+    def __init__(self, functions, helpers=None, maps=None, most=1_000_000):
         self.functions = {f.name: f for f in functions}
         self.helpers = helpers or {}
+        self.maps = maps or {}
         self.left = most
 
     def call(self, function, args):
@@ -119,6 +120,8 @@ class Interpreter:
             return int.from_bytes(data if op.name == "le" else data[::-1], "little")
         if kind == "slot":
             return slots[op.imm], op.off
+        if kind == "mapvalue":
+            return self.maps[op.name], op.off
         if kind in {"begin", "end"}:
             slots[op.imm][:] = b"\xee" * len(slots[op.imm])
             return None
@@ -154,6 +157,6 @@ class Interpreter:
         return None
 
 
-def interpret(functions, context, helpers=None):
+def interpret(functions, context, helpers=None, maps=None):
     """Runs the first of the functions on the context (changed in place); its result as 64 bits."""
-    return Interpreter(functions, helpers).call(functions[0], [(context, 0)])
+    return Interpreter(functions, helpers, maps).call(functions[0], [(context, 0)])

@@ -1,7 +1,8 @@
 """Random LIR programs that the verifier accepts, for the tests of bpf/'s lower half.
 
-The context of a program is INPUTS u64 numbers, then OUTPUTS that it writes. Programs are rich in what makes allocation
-hard: many values alive at once, calls between, variables in loops and branches, atomics, argument lists in odd orders.
+The context of a program is INPUTS u64 numbers, then OUTPUTS that it writes (or a map has these). Programs are rich in
+what makes allocation hard: many values alive at once, calls between, variables in loops and branches, atomics, argument
+lists in odd orders.
 """
 
 from __future__ import annotations
@@ -34,8 +35,11 @@ CONDITIONS = "eq ne lt le gt ge slt sle sgt sge set".split()
 
 
 class Random:
-    def __init__(self, rng, features, size):
+    def __init__(self, rng, features, size, results="context"):
+        """``results``: "context" (may be written by syscall programs) or the name of an array map of 8 * OUTPUTS
+        bytes."""
         self.rng = rng
+        self.results = results
         self.features = features
         self.size = size
         self.helpers = ["ktime_get_ns", "get_smp_processor_id"]
@@ -61,8 +65,10 @@ class Random:
         b = self.b
         chosen = [*self.variables, *self.values]
         self.rng.shuffle(chosen)
+        in_context = self.results == "context"
+        base = self.context if in_context else b.map_value(self.results)
         for n, v in enumerate(chosen[:OUTPUTS]):
-            b.store(self.context, 8 * (INPUTS + n), v, 8)
+            b.store(base, 8 * (INPUTS + n if in_context else n), v, 8)
         b.exit(self.pick())
 
     def mix(self):
@@ -85,7 +91,9 @@ class Random:
 
     def statements(self, count):
         kinds = [self.arithmetic] * 8 + [self.small] * 3 + [self.call] * 2 + [self.helper] * 2
-        kinds += [self.branch, self.loop, self.assign, self.assign, self.slot, self.atomic, self.cmpxchg]
+        kinds += [self.branch, self.loop, self.assign, self.assign, self.slot]
+        if self.features.has("isa:atomic_fetch"):
+            kinds += [self.atomic, self.cmpxchg]
         for _ in range(count):
             self.rng.choice(kinds)()
 
