@@ -19,7 +19,7 @@ setup: .venv/.ready
 ## make demo          live answers from this very machine, explained line by line
 demo: setup
 	@sh scripts/mounts.sh
-	@$(PY) scripts/demo.py
+	@.venv/bin/probescope demo
 
 ## make test          every test: this host, then inside virtual machines with other kernels
 test: test-host test-kernels

@@ -12,6 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# a deadline for each example fails on a busy machine and in a virtual one, and says nothing about the code
+settings.register_profile("probescope", deadline=None, print_blob=True)
+settings.load_profile("probescope")
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent

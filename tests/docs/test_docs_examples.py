@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from probescope.cli.main import COMMANDS
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```console run( root)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -85,6 +87,19 @@ def test_the_reader_of_examples_finds_command_and_output():
     ]
     assert pattern("a ...\n...\nz\n").fullmatch("a b\nq\nq\nz\n")
     assert not pattern("a ...\n").fullmatch("b\n")
+
+
+def test_every_command_is_in_the_readme():
+    """A command that nobody is told of does not exist."""
+    text = (ROOT / "README.md").read_text()
+    missing = [name for name in COMMANDS if f"`probescope {name}" not in text]
+    assert not missing
+
+
+def test_every_decision_is_listed():
+    folder = ROOT / "docs" / "decisions"
+    listed = set(LINK.findall((folder / "README.md").read_text()))
+    assert {page.name for page in folder.glob("[0-9]*.md")} == listed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
