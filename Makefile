@@ -37,13 +37,7 @@ test-kernels: setup
 
 ## make check         format, lint, types, order of the rooms, sizes
 check: setup
-	$(PY) -m ruff format --check .
-	$(PY) -m ruff check .
-	$(PY) -m mypy
-	$(PY) -m pyright
-	.venv/bin/lint-imports
-	$(PY) -m checks.rooms
-	$(PY) -m checks.sizes
+	@sh scripts/check.sh
 
 ## make format        let ruff format and fix what it can
 format: setup
