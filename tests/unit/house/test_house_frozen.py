@@ -104,7 +104,7 @@ def test_it_means_what_the_standard_one_means(expression):
 
 def test_where_the_standard_one_stumbles_over_slots():
     """With slots the class is made twice; the standard one (3.11) loses ``super()`` and the right exception by that."""
-    assert OURS.Named(1).described() == f"{OURS.Named(1)!r} n"
+    assert OURS.Named(1).described().endswith("Named(x=1, y=2, tags=()) n")
     with pytest.raises(AttributeError):
         OURS.Point(1).unheard = 2
 
