@@ -169,7 +169,7 @@ BUILTINS: dict[str, Builtin] = {
 
 def lower_name(u: Unit, node: ast.Name) -> V:
     """A bare word: builtin, argument, constant, or function without its parentheses."""
-    found = BUILTINS.get(node.name)
+    found = BUILTINS.get(node.name.removeprefix("__builtin_"))
     if found is not None:
         return found.lower(u, node.span)
     if node.name.startswith(("arg", "sarg")) and node.name.lstrip("sarg").isdigit():

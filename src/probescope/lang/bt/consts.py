@@ -52,10 +52,11 @@ def signal_number(name: str) -> int | None:
     return int(found) if found is not None else None
 
 
-def signal_name(number: int) -> str:
+def signal_text(number: int) -> str:
+    """``Interrupt`` for 2, as strsignal(3) says it."""
     import signal
 
     try:
-        return signal.Signals(number).name
+        return signal.strsignal(number) or f"Unknown signal {number}"
     except ValueError:
-        return str(number)
+        return f"Unknown signal {number}"

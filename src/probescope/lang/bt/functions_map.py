@@ -29,7 +29,7 @@ def _whole(u: Unit, node: ast.Call) -> V:
     m = u.map(first.name)
     m.read_by(u)
     if m.keyed is None:
-        return u.pending(f"Undefined map: @{m.name}", first.span)
+        return u.undefined(m, first.span)
     action = Action("clear", map=m.name) if node.function == "clear" else Action("zero", map=m.name)
     return effect(u.action(action, (), node.span))
 
@@ -123,7 +123,7 @@ def len_(u: Unit, node: ast.Call) -> V:
         return u.error("call to len() expects a map with explicit keys (non-scalar map)", node.span)
     m.read_by(u)
     if m.keyed is None:
-        return u.pending(f"Undefined map: @{m.name}", first.span)
+        return u.undefined(m, first.span)
     return value(ir.Cast(I64, ir.MapLen(U64, m.name, span=node.span), span=node.span))
 
 

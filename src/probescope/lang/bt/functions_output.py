@@ -51,7 +51,7 @@ def _formatted(u: Unit, node: ast.Call) -> V:
     values = _values(u, node, fmt)
     if values is None:
         return NOTHING
-    labels = tuple(label(a) for a in node.args[1:])
+    labels = _labels(node.args[1:])
     params = (_place(u, node),) if node.function in ("errorf", "warnf") else ()
     types = tuple(settle(e.type) for e in values)
     kind = as_kind("ActionKind", node.function)
@@ -117,20 +117,22 @@ def label(node: ast.Expr) -> str:
             return f"@{name}"
         case ast.MapItem(map=ast.Map(name=name)):
             return f"@{name}"
-        case ast.Call(function=function, args=args) if len(args) in (0, 1, 2) and function in (
-            "str",
-            "buf",
-            "ntop",
-            "ksym",
-            "usym",
-        ):
-            return label(args[-1]) if args else function
+        case ast.Call(function="str" | "buf", args=(first, *_)):
+            return label(first)
+        case ast.Call(function="ntop" | "ksym" | "usym", args=(*_, last)):
+            return label(last)
         case ast.Call(function=function, args=()):
             return function
         case ast.Cast(operand=operand):
             return label(operand)
         case _:
             return ""
+
+
+def _labels(nodes: tuple[ast.Expr, ...]) -> tuple[str, ...]:
+    """A name for each value; nothing if none has one."""
+    found = tuple(map(label, nodes))
+    return found if any(found) else ()
 
 
 # --- print ------------------------------------------------------------------------------------------------------------
@@ -156,7 +158,7 @@ def print_(u: Unit, node: ast.Call) -> V:
         return NOTHING
     if isinstance(first, ast.MapItem) and isinstance(e, ir.MapGet) and e.key is not None:
         return _print_item(u, node, e)
-    return effect(u.action(Action("print", (settle(e.type),), labels=(label(first),)), (e,), node.span))
+    return effect(u.action(Action("print", (settle(e.type),), labels=_labels((first,))), (e,), node.span))
 
 
 def _print_item(u: Unit, node: ast.Call, e: ir.MapGet) -> V:
@@ -175,7 +177,7 @@ def _print_map(u: Unit, node: ast.Call, first: ast.Map) -> V:
     m = u.map(first.name)
     m.read_by(u)
     if m.keyed is None:
-        return u.pending(f"Undefined map: @{m.name}", first.span)
+        return u.undefined(m, first.span)
     numbers = [lit_arg(u, node, i) for i in range(1, len(node.args))]
     if None in numbers:
         return NOTHING

@@ -249,14 +249,14 @@ def signal_name_(u: Unit, node: ast.Call) -> V:
         return NOTHING
     n = constant(V(e.type, e))
     if n is not None:
-        from probescope.lang.bt.consts import signal_name
+        from probescope.lang.bt.consts import signal_text
 
-        return text(signal_name(n).encode(), node.span)
+        return text(signal_text(n).encode(), node.span)
     return value(ir.Cast(Opaque("signal_name"), e, span=node.span))
 
 
 def strftime_(u: Unit, node: ast.Call) -> V:
-    """The time is brought to the boot clock, from which user space knows the way to the time of day."""
+    """``param`` of the result is the clock (empty: boot), a colon, and the format."""
     fmt = str_lit(u, node, 0)
     v = given(u, node, 1)
     if fmt is None or v is None:
@@ -271,11 +271,8 @@ def strftime_(u: Unit, node: ast.Call) -> V:
     clock = tag_of(v.type)
     if clock == "monotonic":
         return u.error("strftime() can not take a monotonic timestamp", node.span, "use nsecs or nsecs(boot)")
-    time = cast(e, U64)
-    if clock in ("tai", "sw_tai"):
-        ahead = ir.Binary(U64, "sub", ir.Context(U64, "nsecs", clock), ir.Context(U64, "nsecs", ""))
-        time = ir.Binary(U64, "sub", time, ahead, span=node.span)
-    return value(ir.Cast(Opaque("timestamp", fmt), time, span=node.span))
+    param = f"{'' if clock not in ('tai', 'sw_tai') else clock}:{fmt}"
+    return value(ir.Cast(Opaque("timestamp", param), cast(e, U64), span=node.span))
 
 
 def path_(u: Unit, node: ast.Call) -> V:

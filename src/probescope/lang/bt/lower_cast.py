@@ -51,7 +51,7 @@ def explicit(u: Unit, v: V, t: Type, node: ast.Cast) -> V:
     if isinstance(v.type, Array) and v.address is None and isinstance(t, Array) and not t.count:
         t = Array(t.element, v.type.count)
     if same(t, v.type) and not v.agg:
-        if not v.literal:
+        if not v.literal and not isinstance(t, Pointer):  # such casts make scripts work without kernel types too
             u.warn(f"Unnecessary cast: expression is already of type {show(v.type)}", node.span)
         e = u.read(v, node.span)
         return NOTHING if e is None else V(v.type, e)

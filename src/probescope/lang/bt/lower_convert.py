@@ -54,6 +54,9 @@ def convert(u: Unit, e: ir.Expr, of: Type, to: Type, span: Span, literal: bool =
             names = [n for n, _ in a]
             order = tuple(names.index(n) for n, _ in b)
             return _by_items(u, e, tuple(t for _, t in a), to, tuple(t for _, t in b), order, span)
+        case Opaque(kind="func"), Opaque(kind="ksym" | "usym") if isinstance(e, ir.Context):
+            address = ir.Context(U64, "func_ip", span=e.span)
+            return ir.Cast(to, address) if to.kind == "ksym" else ir.Call(to, "usym", (address,))
         case Pointer(), Pointer() if same(of.target, to.target) or (is_int(of.target) and is_int(to.target)):
             return cast(e, to)
         case _:

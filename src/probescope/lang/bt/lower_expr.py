@@ -121,6 +121,9 @@ def choose(
     if c is None or not a.known or not b.known:
         return NOTHING
     if isinstance(a.type, Void) and isinstance(b.type, Void):
+        known = constant(V(c.type, c))
+        if known is not None:
+            return effect(*body_a, *a.body) if known else effect(*body_b, *b.body)
         return effect(If(c, (*body_a, *a.body), (*body_b, *b.body), span=node.span))
     common = None if isinstance(a.type, Void | Agg) or isinstance(b.type, Void | Agg) else promote(a.type, b.type)
     if common is None:

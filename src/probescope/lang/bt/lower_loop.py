@@ -82,7 +82,7 @@ def for_map(u: Unit, node: ast.ForMap) -> None:
 def _pair(u: Unit, m: MapInfo, span: Span) -> Tuple | None:
     value = u.map_value(m, span)
     if value is UNKNOWN or m.key is UNKNOWN:
-        u.pending(f"Undefined map: @{m.name}", span)
+        u.undefined(m, span)
         return None
     if isinstance(value, Agg):
         n = number_of(value)
@@ -115,7 +115,8 @@ def unroll(u: Unit, node: ast.Unroll) -> None:
             u.error("invalid unroll value", node.count.span, "it has to be known while compiling")
         return
     if not 1 <= n <= MAX_UNROLL:
-        u.error(f"unroll value must be from 1 to {MAX_UNROLL}, not {n}", node.count.span)
+        limit = f"minimum value is 1, not {n}" if n < 1 else f"maximum value is {MAX_UNROLL}, not {n}"
+        u.error(f"unroll {limit}", node.count.span)
         return
     body = u.block(lambda: block(u, node.body))
     if len(body) * n > MAX_STATEMENTS:

@@ -23,9 +23,15 @@ def statements(u: Unit, body: Sequence[ast.Node]) -> None:
                 return
         else:
             u.stmt(node)
-        if isinstance(node, _JUMPS) and i + 1 < len(body):
+        if i + 1 < len(body) and _leaves(node):
             u.warn("Unreachable statement.", body[i + 1].span)
             return
+
+
+def _leaves(node: ast.Node) -> bool:
+    """Whether what follows is never done."""
+    is_exit = isinstance(node, ast.ExprStatement) and isinstance(node.expr, ast.Call) and node.expr.function == "exit"
+    return is_exit or isinstance(node, _JUMPS)
 
 
 def expression(u: Unit, node: ast.ExprStatement) -> None:
@@ -71,15 +77,38 @@ def assign(u: Unit, node: ast.Assign) -> None:
     match node.target:
         case ast.Var():
             lower_var.assign(u, node)
-        case ast.Map() | ast.MapItem() if isinstance(node.value, ast.Call) and not node.op:
-            from probescope.lang.bt.functions import assign_call
-
-            if not assign_call(u, node, node.value):
-                lower_map.assign(u, node)
         case ast.Map() | ast.MapItem():
-            lower_map.assign(u, node)
+            if not _observe(u, node, node.value):
+                lower_map.assign(u, node)
         case _:
             u.error("only variables and maps can be assigned to", node.target.span)
+
+
+def _observe(u: Unit, node: ast.Assign, value: ast.Expr) -> bool:
+    """``@m = count()``, also at the end of a block: whether the value was an aggregation, and is taken care of."""
+    from probescope.lang.bt.functions import assign_call
+
+    if node.op:
+        return False
+    if isinstance(value, ast.Call):
+        return assign_call(u, node, value)
+    if not isinstance(value, ast.Block) or not _ends_in_aggregation(value):
+        return False
+    u.scopes.push()
+    statements(u, value.statements)
+    assert value.value is not None
+    found = _observe(u, node, value.value)
+    u.scopes.pop()
+    return found
+
+
+def _ends_in_aggregation(value: ast.Expr | None) -> bool:
+    from probescope.lang.bt.functions import FUNCTIONS
+
+    while isinstance(value, ast.Block):
+        value = value.value
+    fn = FUNCTIONS.get(value.function) if isinstance(value, ast.Call) else None
+    return fn is not None and fn.group == "agg"
 
 
 def return_(u: Unit, node: ast.Return) -> None:

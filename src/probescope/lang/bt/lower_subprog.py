@@ -57,7 +57,9 @@ class Function:
         from probescope.lang.bt.lower_stmt import statements
 
         if rest:
+            self.depth += 1
             body = u.block(lambda: statements(u, rest))
+            self.depth -= 1
             u.emit(If(ir.Unary(BOOL, "not", done), body))
         return True
 

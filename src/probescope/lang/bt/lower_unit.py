@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from probescope.diagnostics import Diagnostic, Source, Span
+from probescope.diagnostics import Diagnostic, Source, Span, nearest
 from probescope.ir import expr as ir
 from probescope.ir.program import Action
 from probescope.ir.stmt import Assign, Emit, Stmt
@@ -94,12 +94,20 @@ class Unit:
         if not self.unevaluated:
             self.found.append(Diagnostic("warning", message, span, hints, self.source))
 
-    def pending(self, what: str, span: Span) -> V:
+    def pending(self, what: str, span: Span, *hints: str) -> V:
         """The value of what is not inferred yet; ``what`` is the error if it never will be."""
         self.unresolved = True
         if self.final and not self.failed:
-            self.error(what, span)
+            self.error(what, span, *hints)
         return NOTHING
+
+    def undefined(self, m: MapInfo, span: Span) -> V:
+        """``pending`` for a map that nothing was assigned to."""
+        hints: list[str] = []
+        if self.final:
+            known = [o.name for o in self.program.maps if o.value is not UNKNOWN]
+            hints = [f"did you mean '@{n}'?" for n in nearest(m.name, known)[:1]]
+        return self.pending(f"Undefined map: @{m.name}", span, *hints)
 
     @property
     def failed(self) -> bool:
@@ -178,7 +186,7 @@ class Unit:
         m.read_by(self)
         if m.value is UNKNOWN:
             m.wanted = True
-            self.pending(f"Undefined map: @{m.name}", span)
+            self.undefined(m, span)
         return m.value
 
     # --- the site -----------------------------------------------------------------------------------------------------

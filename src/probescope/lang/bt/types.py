@@ -194,6 +194,10 @@ def promote(current: Type, new: Type) -> Type | None:
             return _promote_record(current, new)
         case Pointer(), Pointer():
             return _promote_pointer(current, new)
+        case Opaque(kind="func"), Opaque(kind="ksym" | "usym"):
+            return new
+        case Opaque(kind="ksym" | "usym"), Opaque(kind="func"):
+            return current
         case _:
             return new if same(current, new) else None
 

@@ -95,15 +95,28 @@ class CTypes:
         """Whether the script gives a name its own meaning."""
         return self._own is not None and name in self._own.names()
 
-    def near(self, name: str) -> Sequence[str]:
-        """Hints for a name that leads nowhere. Compares with the script's own only, since the kernel's are too many."""
+    def near(self, name: str, language: Sequence[str] = ()) -> Sequence[str]:
+        """Hints for a name that leads nowhere: the script's own names first, then ``language`` and the kernel's."""
         if name in self._problems:
             return [self._problems[name]]
         own = self._own.names() if self._own is not None else []
-        hints = [f"did you mean '{n}'?" for n in nearest(name, own)[:1]]
-        if not hints and self.kernel is None:
-            hints = ["this kernel offers no types (CONFIG_DEBUG_INFO_BTF): define it in the script"]
-        return hints
+        for names in (own, [*language, *self._kernel_names_like(name)]):
+            found = nearest(name, names)[:1]
+            if found:
+                return [f"did you mean '{found[0]}'?"]
+        if self.kernel is None:
+            return ["this kernel offers no types (CONFIG_DEBUG_INFO_BTF): define it in the script"]
+        return []
+
+    def _kernel_names_like(self, name: str) -> list[str]:
+        """Only those that begin alike: comparing all of them would take long. Without its keyword a struct is near."""
+        if self.kernel is None:
+            return []
+        keyword, _, last = name.rpartition(" ")
+        if not keyword and self.kernel.layout(f"struct {name}") is not None:
+            return [f"struct {name}"]
+        start = f"{keyword} {last[:2]}".lstrip()
+        return [n for n in self.kernel.names() if n.startswith(start)]
 
 
 def _with_nested(d: cdecl.CDeclaration) -> Iterator[cdecl.CDeclaration]:

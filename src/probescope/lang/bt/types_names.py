@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from probescope.diagnostics import nearest
 from probescope.lang.bt import ast
 from probescope.lang.bt.lower_unit import Unit
 from probescope.lang.bt.lower_value import constant
@@ -68,7 +67,7 @@ def _map_key(u: Unit, of: ast.Map) -> Type:
     if m.keyed is False:
         return u.map_value(m, of.span)
     if m.key is UNKNOWN:
-        u.pending(f"Undefined map: @{of.name}", of.span)
+        u.undefined(m, of.span)
     return m.key
 
 
@@ -100,11 +99,13 @@ def _named(u: Unit, t: ast.NamedType) -> Type:
     found = u.program.types.named(full)
     if found is not None:
         return found
+    enumerator = u.program.types.enumerator(t.name) if not t.tag else None
+    if enumerator is not None:  # sizeof(SOME_CONSTANT)
+        return enumerator[0]
     if t.tag == "enum":
         u.error(f"Unknown enum: {t.name}", t.span, *u.program.types.near(full))
         return UNKNOWN
-    hints = u.program.types.near(full) or [f"did you mean '{n}'?" for n in nearest(t.name, _NAMES)[:1]]
-    u.error(f'Cannot resolve unknown type "{full}"', t.span, *hints)
+    u.error(f'Cannot resolve unknown type "{full}"', t.span, *u.program.types.near(full, () if t.tag else _NAMES))
     return UNKNOWN
 
 
