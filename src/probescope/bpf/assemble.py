@@ -20,11 +20,13 @@ def assemble(functions: Sequence[Function], features: Features = BASELINE_6_1) -
     """The program itself first, then its callbacks and local functions. The functions are changed (optimised) on the
     way. Raises LimitError if the stack or the instructions do not suffice."""
     far = features.has("isa:gotol") or features.has("isa:v4")
-    return link([assemble_function(f) for f in functions], long_jumps=far)
+    return link([assemble_function(f, features) for f in functions], long_jumps=far)
 
 
-def assemble_function(function: Function) -> Piece:
+def assemble_function(function: Function, features: Features = BASELINE_6_1) -> Piece:
     optimize(function)
     allocation = allocate(function)
     reserved = _MAY_GOTO_STACK if any(b.ops[-1].kind == "may_goto" for b in function.blocks) else 0
-    return emit(function, allocation, lay_out(function, allocation, reserved))
+    frame = lay_out(function, allocation, reserved)
+    # "bpf: Assign ID to scalars on spill" came with 6.8; what proves a kernel to be as new is may_goto, of 6.9
+    return emit(function, allocation, frame, forgetful=not features.has("isa:may_goto"))

@@ -1,52 +1,54 @@
 """One function with its registers given out -> instructions, with what is still open: branches, calls, addresses known
 at load.
 
-An operation becomes one instruction almost always. What lives in memory is loaded before it is read, unless a real
-register still holds it from before in the same block (``held``); what is cheap is made anew.
+An operation becomes one instruction almost always. Where its operands come from and its result goes: ``homes.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal
+from typing import Final
 
 from probescope.bpf import insn as i
 from probescope.bpf.cfg import layout
 from probescope.bpf.code import Piece
 from probescope.bpf.fold import INVERSE
 from probescope.bpf.frame import Frame
-from probescope.bpf.lir import Block, Function, Op, Reg, fits32
+from probescope.bpf.homes import CHEAP_EMITTERS, MOV, Homes
+from probescope.bpf.lir import Block, Function, Op, Reg
 from probescope.bpf.moves import parallel_moves
 from probescope.bpf.regalloc import Allocation
-from probescope.bpf.unit import Reloc
 from probescope.diagnostics import NOWHERE, Span
 from probescope.errors import InternalError
 from probescope.kernel.uapi.helpers import IDS
 
-FP: Final = 10
-_MOV: Final = i.ALU64 | i.ALU["mov"] | i.REG
-_MOV_IMM: Final = i.ALU64 | i.ALU["mov"]
-_LDX: Final = i.LDX | i.MEM
 _STX: Final = i.STX | i.MEM
 _CLASS: Final = {64: i.ALU64, 32: i.ALU32}
 
 
-def emit(function: Function, allocation: Allocation, frame: Frame) -> Piece:
-    return _Emitter(function, allocation, frame).run()
+def emit(function: Function, allocation: Allocation, frame: Frame, *, forgetful: bool = True) -> Piece:
+    """``forgetful``: this kernel's verifier does not know that a number in memory and the register that it was loaded
+    into are the same: what a comparison says of one it does not believe of the other. So it is stored again after
+    each."""
+    return _Emitter(function, allocation, frame, forgetful=forgetful).run()
 
 
-class _Emitter:
-    def __init__(self, function: Function, allocation: Allocation, frame: Frame) -> None:
-        self.function = function
-        self.allocation = allocation
-        self.frame = frame
-        self.place = allocation.place
-        self.cheap = allocation.live.cheap
-        self.piece = Piece(function, frame.size)
-        self.code = self.piece.insns
-        self.held: dict[int, Reg] = {}  # real register -> the virtual one without a place whose value it has
-        self.position = 0
+class _Stub:
+    __slots__ = ("label", "span", "stores", "target")
+
+    def __init__(self, stores: list[tuple[Reg, int]], target: Block, span: Span) -> None:
+        self.label = Block(-1)
+        self.stores = stores
+        self.target = target
+        self.span = span
+
+
+class _Emitter(Homes):
+    def __init__(self, function: Function, allocation: Allocation, frame: Frame, *, forgetful: bool) -> None:
+        super().__init__(function, allocation, frame)
         self.following: Block | None = None
+        self.forgetful = forgetful
+        self.stubs: list[_Stub] = []
         self.span: Span = NOWHERE
 
     def run(self) -> Piece:
@@ -57,6 +59,7 @@ class _Emitter:
         for n, following in zip(order, [*order[1:], -1], strict=True):
             self.following = blocks[following] if following >= 0 else None
             self._block(blocks[n], starts[n])
+        self._emit_stubs()
         return self.piece
 
     def _block(self, block: Block, position: int) -> None:
@@ -79,118 +82,20 @@ class _Emitter:
         moves = {}
         for n, p in enumerate(self.function.parameters, 1):
             if p in self.frame.spills:
-                self.code.append((_STX | i.SIZE[8], FP, n, self.frame.spills[p], 0))
+                self._store_home(p, n)
             elif live.end[p] >= 0:
                 moves[self.place[p]] = n
         free = next(r for r in range(10) if r not in moves and r not in moves.values())
         for to, source in parallel_moves(moves, free):
             self._move(to, source)
 
-    # --- where values are ---------------------------------------------------------------------------------------------
-
-    def _read(self, v: Reg) -> int:
-        """The real register that has the value now, loaded if need be."""
-        place = self.place[v]
-        if place >= 0:
-            return place
-        place = self.allocation.at(v, self.position)
-        if place < 0:
-            raise InternalError(f"%{v} has no register at {self.position} in {self.function.name}")
-        if self.held.get(place) != v:
-            self._load_home(v, place)
-            self.held[place] = v
-        return place
-
-    def _fetch(self, v: Reg, to: int) -> None:
-        """The value into a given register."""
-        place = self._in_register(v)
-        if place >= 0:
-            self._move(to, place)
-        else:
-            self._load_home(v, to)
-        self.held.pop(to, None)
-
-    def _in_register(self, v: Reg) -> int:
-        place = self.place[v]
-        if place < 0 and self.held:
-            return next((r for r, x in self.held.items() if x == v), -1)
-        return place
-
-    def _load_home(self, v: Reg, to: int) -> None:
-        op = self.cheap.get(v)
-        if op is not None:
-            _CHEAP_EMITTERS[op.kind](self, op, to)
-        else:
-            self.code.append((_LDX | i.SIZE[8], to, FP, self.frame.spills[v], 0))
-
-    def _target(self, v: Reg) -> int:
-        """The real register that a result is to be written to."""
-        place = self.place[v]
-        return place if place >= 0 else self.allocation.at(v, self.position + 1)
-
-    def _written(self, v: Reg, place: int) -> None:
-        """After the instruction that wrote ``v``: what has its home in memory goes there too."""
-        held = self.held
-        if held:
-            held.pop(place, None)
-        if self.place[v] >= 0:
-            return
-        for r in [r for r, x in held.items() if x == v]:
-            del held[r]
-        if v in self.allocation.live.compared:
-            # Copying gives a number an identity, so that a later comparison of one copy bounds the one in memory too.
-            # The kernel does so by itself since "bpf: Assign ID to scalars on spill" (6.8).
-            self.code.append((_MOV, place, place, 0, 0))
-        self.code.append((_STX | i.SIZE[8], FP, place, self.frame.spills[v], 0))
-        held[place] = v
-
-    def _move(self, to: int, source: int) -> None:
-        if to != source:
-            self.code.append((_MOV, to, source, 0, 0))
-
-    def _address(self, op: Op) -> tuple[int, int]:
-        """Base register and offset of a memory access: slots are reached from the frame pointer."""
-        base = op.args[0]
-        slot = self.cheap.get(base)
-        if slot is not None and slot.kind == "slot":
-            return FP, self.frame.slots[slot.imm] + slot.off + op.off
-        return self._read(base), op.off
-
     # --- values -------------------------------------------------------------------------------------------------------
 
     def _make(self, op: Op) -> None:
         """A cheap value in a variable."""
         to = self._target(op.dst)
-        _CHEAP_EMITTERS[op.kind](self, op, to)
+        CHEAP_EMITTERS[op.kind](self, op, to)
         self._written(op.dst, to)
-
-    def _const(self, op: Op, to: int) -> None:
-        value = op.imm
-        if fits32(value):
-            self.code.append((_MOV_IMM, to, 0, 0, value))
-        elif 0 <= value < 1 << 32:
-            self.code.append((i.ALU32 | i.ALU["mov"], to, 0, 0, value - (1 << 32)))
-        else:
-            self.code += i.wide(i.LD_IMM64, to, 0, value, value >> 32)
-
-    def _slot(self, op: Op, to: int) -> None:
-        self.code.append((_MOV, to, FP, 0, 0))
-        self.code.append((i.ALU64 | i.ALU["add"], to, 0, 0, self.frame.slots[op.imm] + op.off))
-
-    def _map(self, op: Op, to: int) -> None:
-        self._reloc("map", op.name)
-        self.code += i.wide(i.LD_IMM64, to, i.PSEUDO_MAP_FD, 0)
-
-    def _map_value(self, op: Op, to: int) -> None:
-        self._reloc("map_value", op.name)
-        self.code += i.wide(i.LD_IMM64, to, i.PSEUDO_MAP_VALUE, 0, op.off)
-
-    def _reloc(self, kind: Literal["map", "map_value", "kfunc"], name: str) -> None:
-        self.piece.relocs.append(Reloc(len(self.code), kind, name))
-
-    def _function(self, op: Op, to: int) -> None:
-        self.piece.calls.append((len(self.code), op.name))
-        self.code += i.wide(i.LD_IMM64, to, i.PSEUDO_FUNC, 0)
 
     def _mov(self, op: Op) -> None:
         to = self._target(op.dst)
@@ -230,7 +135,7 @@ class _Emitter:
 
     def _sext(self, op: Op) -> None:
         to = self._target(op.dst)
-        self.code.append((_MOV, to, self._read(op.args[0]), op.size, 0))
+        self.code.append((MOV, to, self._read(op.args[0]), op.size, 0))
         self._written(op.dst, to)
 
     def _swap(self, op: Op) -> None:
@@ -335,9 +240,35 @@ class _Emitter:
         if then is self.following and cond in INVERSE:
             cond, then, otherwise = INVERSE[cond], otherwise, then
         opcode = (i.JMP if op.size == 64 else i.JMP32) | i.JUMP[cond] | (i.REG if len(op.args) == 2 else 0)
+        stores = self._learned(op.args, (a, b))
+        if stores:
+            stub = _Stub(stores, then, op.span)
+            self.stubs.append(stub)
+            then = stub.label
         self.piece.branches.append((len(self.code), then))
         self.code.append((opcode, a, b, 0, op.imm if len(op.args) == 1 else 0))
+        for v, place in stores:
+            self._store_home(v, place)
         self._goto(otherwise)
+
+    def _learned(self, args: tuple[Reg, ...], places: tuple[int, int]) -> list[tuple[Reg, int]]:
+        """The operands of a comparison whose copies in memory a forgetful verifier will know nothing of."""
+        if not self.forgetful:
+            return []
+        spills, end, now = self.frame.spills, self.allocation.live.end, self.position
+        return [(v, place) for v, place in zip(args, places, strict=False) if v in spills and end[v] > now]
+
+    def _emit_stubs(self) -> None:
+        """The taken sides of comparisons after which something is stored, then on to where the branch goes."""
+        self.following = None
+        for stub in self.stubs:
+            start = len(self.code)
+            self.piece.labels[stub.label] = start
+            for v, place in stub.stores:
+                self._store_home(v, place)
+            self._goto(stub.target)
+            if stub.span.line:
+                self.piece.lines.append((start, stub.span))
 
     def _may_goto(self, op: Op) -> None:
         self.piece.branches.append((len(self.code), op.targets[0]))
@@ -355,16 +286,8 @@ class _Emitter:
         """``begin`` and ``end`` are for the layout of the frame."""
 
 
-_CHEAP_EMITTERS: Mapping[str, Callable[[_Emitter, Op, int], None]] = {
-    "const": _Emitter._const,
-    "slot": _Emitter._slot,
-    "map": _Emitter._map,
-    "mapvalue": _Emitter._map_value,
-    "function": _Emitter._function,
-}
-
 _EMITTERS: Mapping[str, Callable[[_Emitter, Op], None]] = {
-    **dict.fromkeys(_CHEAP_EMITTERS, _Emitter._make),
+    **dict.fromkeys(CHEAP_EMITTERS, _Emitter._make),
     "mov": _Emitter._mov,
     "alu": _Emitter._alu,
     "neg": _Emitter._neg,

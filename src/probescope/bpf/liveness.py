@@ -42,7 +42,6 @@ class Live:
         "block_starts",
         "calls",
         "cheap",
-        "compared",
         "crosses",
         "end",
         "exchanges",
@@ -67,7 +66,6 @@ class Live:
         self.exchanges: list[int] = []  # positions of cmpxchg, which wants r0 for itself
         self.block_starts: list[int] = []
         self.cheap: dict[Reg, Op] = {}
-        self.compared: set[Reg] = set()
 
 
 def analyse(function: Function) -> Live:
@@ -280,7 +278,6 @@ def _base(op: Op, live: Live, after: dict[Reg, int]) -> tuple[int, ...]:
 
 
 def _branch(op: Op, live: Live, after: dict[Reg, int]) -> tuple[int, ...]:
-    live.compared.update(op.args)
     return _EARLY
 
 

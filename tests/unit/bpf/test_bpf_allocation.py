@@ -11,6 +11,7 @@ from probescope.bpf.builder import Builder
 from probescope.bpf.disasm import disassemble
 from probescope.bpf.moves import parallel_moves
 from probescope.errors import InternalError, LimitError
+from probescope.model.features import BASELINE_6_1, Features
 
 
 def asm(*functions):
@@ -138,29 +139,44 @@ def test_what_can_be_made_again_is_never_kept():
     assert text.count("r1 = map #0") == 3
 
 
-def test_compared_values_are_given_an_identity_before_they_are_spilled():
-    """Until 6.8 a bound found on one copy of a spilled number reaches the others only if both carry an id, which a move
-    gives."""
+def compared_and_spilled():
     b = Builder("f")
     ctx = b.parameters[0]
     values = [b.load(ctx, 8 * n, 8) for n in range(8)]
     b.call("ktime_get_ns", pure=False)
-    out, go_on = b.block(), b.block()
+    out = b.block()
     for v in values:
+        go_on = b.block()
         b.branch_imm("gt", v, 100, out, go_on)
         b.place(go_on)
-        go_on = b.block()
     b.call("ktime_get_ns", pure=False)
     for v in values:
         b.store(ctx, 64, v, 8)
     b.place(out)
     b.exit_imm(0)
-    text = asm(b.finish())
-    spills = [n for n, line in enumerate(text) if line.startswith("*(u64 *)(r10")]
-    assert len(spills) >= 4
-    for n in spills:
-        register = text[n].split(" = ")[1]
-        assert text[n - 1] == f"{register} = {register}"
+    return b.finish()
+
+
+def test_compared_values_are_stored_again_for_forgetful_verifiers():
+    """Until 6.8 what a comparison says of a number is not known of its copy in memory: on both sides it is stored
+    again."""
+    text = asm(compared_and_spilled())
+    tests = [n for n, line in enumerate(text) if line.startswith("if ")]
+    again = [n for n in tests if text[n + 1].startswith("*(u64 *)(r10")]
+    assert len(again) >= 4
+    for n in again:
+        register = text[n].split(" ")[1]
+        target = n + 1 + int(text[n].rsplit("+", 1)[1])
+        assert text[n + 1].endswith(f"= {register}")
+        assert text[target] == text[n + 1]
+
+
+def test_newer_verifiers_need_no_second_store():
+    features = Features(BASELINE_6_1.yes | {"isa:may_goto"})
+    text = [t for _, t in disassemble(assemble([compared_and_spilled()], features).insns)]
+    tests = [n for n, line in enumerate(text) if line.startswith("if ")]
+    assert len(tests) == 8
+    assert not any(text[n + 1].startswith("*(u64 *)(r10") for n in tests)
 
 
 def test_a_compare_and_exchange_has_r0_for_itself():
