@@ -107,7 +107,7 @@ def _compound(inner: st.SearchStrategy[ast.Expr]) -> st.SearchStrategy[ast.Expr]
     )
 
 
-def _statements(inner: st.SearchStrategy[ast.Expr]) -> st.SearchStrategy[ast.Node]:
+def _statements(inner: st.SearchStrategy[ast.Expr]) -> st.SearchStrategy[ast.Statement]:
     simple_types = st.one_of(st.none(), types)
     optional = st.one_of(st.none(), inner)
     plain = st.one_of(
