@@ -1,0 +1,83 @@
+"""Reference pages that are made from the product's own tables: `python -m checks.reference` says whether they are up to date,
+`python -m checks.reference --write` makes them so.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from probescope.lang.bt.builtins import BUILTINS
+from probescope.lang.bt.config import Config
+from probescope.lang.bt.functions import FUNCTIONS, Function
+from probescope.model.probe import SHORT_NAMES
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "language-reference.md"
+
+HEAD = """# Language reference
+
+Made from the tables that the compiler itself uses (`python -m checks.reference --write`). How the pieces fit together is in
+[the language](language.md).
+"""
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _arguments(f: Function) -> str:
+    needed, _, optional = f.args.partition("?")
+    words = needed.split() + [f"[{w}]" for w in optional.split()]
+    return ", ".join(words)
+
+
+def functions() -> str:
+    groups: dict[str, list[tuple[str, Function]]] = {}
+    for name, f in FUNCTIONS.items():
+        groups.setdefault(f.group, []).append((name, f))
+    out = ["## Functions\n"]
+    for group, rows in groups.items():
+        out.append(f"\n### {group}\n\n| function | what it does |\n|---|---|\n")
+        for name, f in rows:
+            marks = " Needs `--unsafe`." if f.unsafe else ""
+            marks += f" In {', '.join(f.probes)} probes." if f.probes else ""
+            out.append(f"| `{name}({_escape(_arguments(f))})` | {_escape(f.about)}.{marks} |\n")
+    return "".join(out)
+
+
+def builtins() -> str:
+    rows = [f"| `{n}` | {_escape(b.type)} | {_escape(b.about)} |\n" for n, b in sorted(BUILTINS.items())]
+    return "## Builtins\n\n| name | type | what it is |\n|---|---|---|\n" + "".join(rows)
+
+
+def config() -> str:
+    defaults = Config()
+    names = [f.name for f in Config.__fields__ if f.name != "explicit"]  # type: ignore[attr-defined]
+    rows = [f"| `{n}` | `{getattr(defaults, n)!r}` |\n" for n in names]
+    text = "Set in the script, `config = { max_strlen = 128 }`, or by the environment, which wins: `BPFTRACE_MAX_STRLEN=128`."
+    return f"## Configuration\n\n{text}\n\n| key | default |\n|---|---|\n" + "".join(rows)
+
+
+def short_names() -> str:
+    rows = [f"| `{short}` | `{name}` |\n" for short, name in SHORT_NAMES.items()]
+    return "## Short names of probes\n\n| short | probe |\n|---|---|\n" + "".join(rows)
+
+
+def page() -> str:
+    return "\n".join([HEAD, short_names(), builtins(), functions(), config()])
+
+
+def main(argv: list[str]) -> int:
+    wanted = page()
+    if "--write" in argv:
+        PAGE.write_text(wanted)
+        return 0
+    if not PAGE.exists() or PAGE.read_text() != wanted:
+        print(f"{PAGE.name} is not up to date: python -m checks.reference --write")
+        return 1
+    print("reference: up to date")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
