@@ -4,6 +4,7 @@
   under /proc or /sys;
 - only ``cli/`` prints and exits;
 - importing the modules on the way to ``--version`` must stay cheap: no heavy module at import time there;
+- no pattern repeats a group possessively: Python before 3.11.5 matches that wrongly, and Debian 12 has 3.11.2;
 - every package says in its docstring what comes in, what goes out and who may import it.
 """
 
@@ -29,6 +30,7 @@ SYSTEM_MODULES = {
 }
 #: Never at import time, anywhere: each costs more than the whole start-up budget leaves for it.
 HEAVY_MODULES = {"numpy", "asyncio", "inspect", "typing_extensions", "logging", "multiprocessing", "drgn", "symbolic"}
+POSSESSIVE_GROUPS = (")*+", ")++", ")?+", "(?>")
 PRINTING_ROOMS = {"cli"}
 OPENERS = {"open", "Path", "listdir", "scandir", "stat", "readlink", "walk"}
 
@@ -66,6 +68,10 @@ def literal_start(node: ast.expr) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
+def is_possessive(text: str) -> bool:
+    return "\n" not in text and any(sign in text for sign in POSSESSIVE_GROUPS)
+
+
 def call_findings(room: str, node: ast.Call) -> Iterator[str]:
     name = called(node)
     if name == "print" and isinstance(node.func, ast.Name) and room not in PRINTING_ROOMS:
@@ -85,6 +91,8 @@ def findings(path: Path) -> Iterator[str]:
         for module in imported(node):
             if room not in SYSTEM_MODULES.get(module, {room}):
                 yield f"{line}: only {', '.join(sorted(SYSTEM_MODULES[module]))}/ may import {module}"
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and is_possessive(node.value):
+            yield f"{line}: a possessive group in a pattern: Python 3.11.2 matches it wrongly"
         if isinstance(node, ast.Call):
             yield from (f"{line}: {finding}" for finding in call_findings(room, node))
     for node in runs_at_import(tree):

@@ -31,6 +31,8 @@ def findings(tmp_path, monkeypatch, name: str, text: str) -> list[str]:
         ("model/x.py", "import numpy as np\n", "numpy is imported at import time"),
         ("model/x.py", "def f():\n    import numpy as np\n", None),
         ("model/x.py", "if TYPE_CHECKING:\n    import numpy as np\n", None),
+        ("lang/x.py", "P = r'(?:a|b)*+c'\n", "a possessive group"),
+        ("lang/x.py", "P = r'a*+b++c'\n", None),
         ("plan/__init__.py", "x = 1\n", "a package says in its docstring"),
     ],
 )

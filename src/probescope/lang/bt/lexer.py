@@ -21,16 +21,19 @@ OPERATORS = (
     "+ - * / % & | ^ ~ ! < > = ? : ; , . ( ) { } [ ] #"
 ).split()
 
-_LAYOUT = r"(?:[ \t\r\n\f\v]++|//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+"
+# No possessive repeat of a group in these patterns: Python before 3.11.5 matches them wrongly, and Debian 12 has 3.11.2
+# ("gh-106052: re module: fix the matching of possessive quantifiers"). Those of single characters are sound; and no
+# text can be read in two ways, so nothing is tried twice.
+_LAYOUT = r"(?:[ \t\r\n\f\v]++|//[^\n]*+|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*"
 _WORD = (
     r"(?P<id>[A-Za-z_][A-Za-z0-9_]*+)"
     r"|(?P<int>[0-9][A-Za-z0-9_]*+)"
     r"|(?P<var>\$[A-Za-z_][A-Za-z0-9_]*+)"
     r"|(?P<map>@(?:[A-Za-z_][A-Za-z0-9_]*+)?)"
-    r'|(?P<str>"(?:[^"\\\n]|\\[^\n])*+")'
+    r'|(?P<str>"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*")'
     r"|(?P<param>\$[0-9]++)"
     r"|(?P<count>\$\#)"
-    r"|(?P<char>'(?:[^'\\\n]|\\[^\n])++')"
+    r"|(?P<char>'(?:[^'\\\n]|\\[^\n])+')"
     r"|(?P<unclosed>/\*)"
     r"|(?P<op>%s)"
     r"|(?P<bad>[^\n])"

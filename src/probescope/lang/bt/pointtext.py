@@ -30,8 +30,8 @@ class PointError(ValueError):
 @cache
 def _ends() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The extent of an attach point in a script: with slashes in it, and up to the slash of a predicate."""
-    quoted = r'"(?:[^"\\\n]|\\[^\n])*+"?'
-    return re.compile(rf'(?:{quoted}|[^\s{{,;}}"])*+'), re.compile(rf'(?:{quoted}|[^\s{{,;}}"/])*+')
+    quoted = r'"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*"?'
+    return re.compile(rf'(?:{quoted}|[^\s{{,;}}"])*'), re.compile(rf'(?:{quoted}|[^\s{{,;}}"/])*')
 
 
 def extent(text: str, start: int) -> int:
