@@ -29,6 +29,7 @@ for target in "$@"; do
         need bpftool bpftool
         need perf linux-perf
         need trace-cmd trace-cmd
+        need llvm-mc llvm
         ;;
     kernels)
         need qemu-system-x86_64 qemu-system-x86
