@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from probescope.bpf import insn as i
-from probescope.bpf.cfg import layout
+from probescope.bpf.cfg import layout, predecessors
 from probescope.bpf.code import Piece
 from probescope.bpf.fold import INVERSE
 from probescope.bpf.frame import Frame
@@ -56,16 +56,20 @@ class _Emitter(Homes):
         blocks = self.function.blocks
         order = layout(self.function)
         starts = self.allocation.live.block_starts
+        entered = predecessors(self.function)
+        before: tuple[Block, ...] = ()
         for n, following in zip(order, [*order[1:], -1], strict=True):
             self.following = blocks[following] if following >= 0 else None
+            if blocks[n] not in before or entered[blocks[n]] > 1:  # else it is only entered from the block just emitted
+                self.held.clear()
             self._block(blocks[n], starts[n])
+            before = blocks[n].targets
         self._emit_stubs()
         return self.piece
 
     def _block(self, block: Block, position: int) -> None:
         emitters, code, cheap = _EMITTERS, self.code, self.cheap
         self.piece.labels[block] = len(code)
-        self.held.clear()
         for op in block.ops:
             if op.dst not in cheap:
                 self.position = position

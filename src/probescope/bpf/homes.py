@@ -20,7 +20,7 @@ MOV: Final = i.ALU64 | i.ALU["mov"] | i.REG
 
 class Homes:
     """Reads and writes of virtual registers at ``position``. What lives in memory is loaded before it is read, unless a
-    real register still holds it from before in the same block (``held``)."""
+    real register still holds it from before on the only way here (``held``)."""
 
     def __init__(self, function: Function, allocation: Allocation, frame: Frame) -> None:
         self.function = function
