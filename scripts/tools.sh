@@ -5,9 +5,10 @@
 set -eu
 
 missing=
-need() { # need PROGRAM-OR-FILE PACKAGE
+need() { # need PROGRAM-OR-HEADER-OR-FILE PACKAGE
     case $1 in
     /*) [ -e "$1" ] || missing="$missing $2" ;;
+    *.h) find /usr/include /usr/include/*-linux-gnu -maxdepth 2 -path "*/$1" 2>/dev/null | grep -q . || missing="$missing $2" ;;
     *) PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null || missing="$missing $2" ;;
     esac
 }
@@ -18,8 +19,8 @@ for target in "$@"; do
         need gcc gcc
         need g++ g++
         need /bin/busybox busybox-static
-        need /usr/include/stdio.h libc6-dev
-        need /usr/include/sys/sdt.h systemtap-sdt-dev
+        need stdio.h libc6-dev
+        need sys/sdt.h systemtap-sdt-dev
         need readelf binutils
         need /usr/lib/debug/.build-id libc6-dbg
         need mount mount
@@ -38,14 +39,14 @@ for target in "$@"; do
         need zstd zstd
         need gcc gcc
         need g++ g++
-        need /usr/include/stdio.h libc6-dev
-        need /usr/include/sys/sdt.h systemtap-sdt-dev
+        need stdio.h libc6-dev
+        need sys/sdt.h systemtap-sdt-dev
         ;;
     bench)
         need bpftrace bpftrace
         need bpftool bpftool
         need gcc gcc
-        need /usr/include/stdio.h libc6-dev
+        need stdio.h libc6-dev
         ;;
     *) echo "tools.sh: unknown target $target" >&2; exit 2 ;;
     esac
