@@ -107,18 +107,17 @@ def list_probes(pattern: str = "*", *, pid: int = -1) -> Iterator[str]:
 
 def doctor(*, everything: bool = False) -> dict[str, Any]:
     """What this kernel and these privileges can do, as JSON-able values."""
-    from probescope.cli.doctor import gather
+    from probescope.collect.checkup import checkup
 
-    return gather(everything=everything)
+    return checkup(everything=everything)
 
 
-def explain(what: str) -> Explained:
-    """How a probe, or a program, would be traced here and why."""
-    from probescope.plan.explain import explanation
+def explain(what: str, *, pid: int = 0) -> list[Explained]:
+    """How a probe, which may hold globs, or a program would be traced here and why. One answer; several where the
+    source itself is a glob."""
+    from probescope.inquiry import explain as answer
 
-    text = what if "{" in what else f"{what} {{ @ = count(); }}"
-    built = build(Request(text))
-    return explanation(built.program, built.plan.plan)
+    return answer(what, pid=pid)
 
 
 def parse_probe(text: str) -> ProbeSpec:

@@ -45,7 +45,7 @@ def environment(request: Request) -> Environment:
         uaddr=_UserAddresses(request),
         cgroupid=_cgroup,
         kfunc=_kfunc,
-        script=_script_options(request),
+        script=script_options(request),
         child=request.command,
         pid=request.pid,
         unsafe=request.unsafe,
@@ -56,7 +56,7 @@ def environment(request: Request) -> Environment:
     )
 
 
-def _script_options(request: Request) -> ScriptOptions:
+def script_options(request: Request) -> ScriptOptions:
     from probescope.lang.bt.files import Disk
     from probescope.lang.bt.frontend import ScriptOptions
     from probescope.lang.bt.params import Params

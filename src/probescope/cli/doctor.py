@@ -2,50 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from collections.abc import Iterator
 from typing import Any
 
-from probescope.cli.tables import columns
+from probescope.cli.parsing import Parser, add_format
+from probescope.cli.tables import Style, columns, style, width, wrapped
 
 EXAMPLES = """examples:
   probescope doctor                 mechanisms, privileges, and what stands in the way
-  probescope doctor -v              every feature that was tried
-  probescope doctor --clean         remove what killed runs left in tracefs
-  probescope doctor -f json | jq .features
+  probescope doctor -v              every feature that was tried, every setting
+  probescope doctor --clean         remove what killed runs left behind in tracefs
+  probescope doctor -f json | jq '.features[] | select(.answer == "no") | {name, reason, remedies}'
 """
 
-HEADLINES: tuple[tuple[str, str], ...] = (
-    ("attach:tracepoint", "tracepoints"),
-    ("attach:raw_tracepoint", "raw tracepoints"),
-    ("attach:tp_btf", "BTF tracepoints"),
-    ("attach:kprobe", "kprobes"),
-    ("attach:kprobe_multi", "kprobes, many at once"),
-    ("attach:fentry", "fentry and fexit"),
-    ("attach:uprobe", "uprobes"),
-    ("attach:uprobe_multi", "uprobes, many at once"),
-    ("attach:uprobe_ref_ctr", "USDT with semaphores"),
-    ("attach:perf_event", "sampling by time"),
-    ("perf:hardware", "hardware counters"),
-    ("perf:breakpoint", "watchpoints"),
-    ("attach:iter", "iterators"),
-    ("map:ringbuf", "ring buffer"),
-    ("kernel:btf", "BTF (kernel types)"),
-    ("ftrace:function", "function tracer"),
-    ("ftrace:function_graph", "function graphs"),
-    ("ftrace:hist", "hist triggers"),
-)
+FOREIGN = "no tracing program may call it"
 
 
-def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        prog="probescope doctor",
-        description="What this kernel, these privileges and this user can do; each no with its reason and a way to get it.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def parser() -> Parser:
+    p = Parser(
+        "doctor",
+        "What this kernel, these privileges and this user can do: each no with its reason and the way to get it.",
+        EXAMPLES,
     )
-    p.add_argument("-v", "--verbose", action="store_true", help="every feature that was tried")
-    p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
+    p.add_argument("-v", "--verbose", action="store_true", help="every feature that was tried, every setting")
+    add_format(p, "text (default) or json (always with everything)")
     p.add_argument("--clean", action="store_true", help="remove what killed runs left behind in tracefs")
     return p
 
@@ -54,108 +35,88 @@ def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
     if args.clean:
         return _clean(as_json=args.format == "json")
-    report = gather(everything=args.verbose or args.format == "json")
+    report = _report(everything=args.verbose or args.format == "json")
     if args.format == "json":
         import json
 
         sys.stdout.write(json.dumps(report, indent=2) + "\n")
     else:
-        sys.stdout.write(text(report, verbose=args.verbose))
+        sys.stdout.write(text(report, verbose=args.verbose, look=style(), wide=width()))
     return 0
 
 
-def gather(*, everything: bool) -> dict[str, Any]:
-    """The whole report as JSON-able values."""
-    from probescope.kernel.features import all_features, describe, probe
-    from probescope.kernel.host import host
-    from probescope.kernel.privileges import privileges
+def _report(*, everything: bool) -> dict[str, Any]:
+    from probescope.cli.progress import Progress
+    from probescope.collect.checkup import checkup
 
-    p = privileges()
-    answers = {a.name: a for a in all_features()} if everything else {}
-    features = []
-    for name in [*(n for n, _ in HEADLINES), *(n for n in answers if n not in dict(HEADLINES))]:
-        answer = answers.get(name) or probe(name)
-        known = describe(name)
-        row = {**answer.to_json(), "purpose": known.purpose, "get": known.get, "since": known.since}
-        features.append(row)
-    return {
-        "kernel": host().release,
-        "machine": host().machine,
-        "uid": p.uid,
-        "can_trace_with_bpf": p.can_trace_with_bpf,
-        "missing_capabilities": list(p.missing),
-        "lockdown": p.lockdown,
-        "perf_event_paranoid": p.perf_event_paranoid,
-        "unprivileged_bpf_disabled": p.unprivileged_bpf_disabled,
-        "kptr_restrict": p.kptr_restrict,
-        "tracefs": _tracefs(),
-        "features": features,
-        "leftovers": _leftovers(),
-    }
-
-
-def _tracefs() -> str:
-    from probescope.errors import ProbescopeError
-    from probescope.kernel.tracefs import find_root
-
+    progress = Progress("trying what this kernel can do")
     try:
-        return find_root()
-    except ProbescopeError:
-        return ""
+        return checkup(everything=everything, progress=progress)
+    finally:
+        progress.close()
 
 
-def _leftovers() -> list[dict[str, Any]]:
-    from probescope.errors import ProbescopeError
-    from probescope.kernel.leftovers import leftovers
-
-    try:
-        return [{"kind": x.kind, "name": x.name, "pid": x.pid, "alive": x.alive} for x in leftovers()]
-    except ProbescopeError:
-        return []
-
-
-def text(report: dict[str, Any], *, verbose: bool) -> str:
+def text(report: dict[str, Any], *, verbose: bool, look: Style, wide: int = 0) -> str:
     """The report for reading."""
-    out = [f"Linux {report['kernel']} on {report['machine']}, uid {report['uid']}\n\n", _privileges(report), "\n"]
-    by_name = {f["name"]: f for f in report["features"]}
-    rows = [(label, by_name[name]["answer"], _remark(by_name[name])) for name, label in HEADLINES]
-    out.append(columns(("mechanism", "here", "remark"), rows))
+    features = report["features"]
+    rows = [(f["label"], f["answer"], _remark(f)) for f in features if f["label"]]
+    out = [
+        f"Linux {report['kernel']} on {report['machine']}, probescope {report['probescope']}, uid {report['uid']}\n\n"
+    ]
+    out += [*_privileges(report, wide), "\n"]
+    out.append(columns(("mechanism", "here", "why not, and what helps"), rows, wide=wide, look=look))
     if verbose:
-        rest = [(f["name"], f["answer"], _remark(f) or f["purpose"]) for f in report["features"]]
-        out += ["\n", columns(("feature", "here", "remark"), sorted(rest))]
-    dead = [x for x in report["leftovers"] if not x["alive"]]
-    if dead:
-        out.append(f"\n{len(dead)} leftover(s) of killed runs in tracefs: probescope doctor --clean\n")
-    return "".join(out)
+        shown = [f for f in features if f["reason"] != FOREIGN]
+        rest = sorted((f["name"], f["answer"], _remark(f) or f["purpose"]) for f in shown)
+        foreign = len(features) - len(shown)
+        out += [f"\n{foreign} helpers that no tracing program may call are left out.\n"] if foreign else []
+        out += ["\n", columns(("feature", "here", "remark"), rest, wide=wide, look=look)]
+        settings = [(name, s["value"] or "not there", s["about"]) for name, s in report["settings"].items()]
+        out += ["\n", columns(("setting", "value", "meaning"), settings, wide=wide, look=look)]
+    return "".join([*out, *_advice(report, verbose=verbose)])
 
 
-def _privileges(report: dict[str, Any]) -> str:
-    lines = []
+def _privileges(report: dict[str, Any], wide: int) -> Iterator[str]:
     if report["can_trace_with_bpf"]:
-        lines.append("privileges: enough for BPF and perf events")
+        yield "privileges: enough for BPF and perf events\n"
     else:
-        lines.append(f"privileges: missing {', '.join(report['missing_capabilities'])}; run as root, or grant them:")
-        lines.append("  setcap cap_bpf,cap_perfmon+ep $(readlink -f $(command -v python3))")
+        yield f"privileges: {' and '.join(report['missing_capabilities'])} missing. Run as root, or\n"
+        yield '  sudo setcap cap_bpf,cap_perfmon+ep "$(readlink -f "$(command -v python3)")"\n'
+        yield "  (setcap comes with the package libcap2-bin; it holds for every script that this python3 runs)\n"
     if report["lockdown"] not in ("", "none"):
-        lines.append(f"lockdown: {report['lockdown']} (boot with lockdown=none, or disable Secure Boot)")
-    lines.append(
-        f"kernel.perf_event_paranoid = {report['perf_event_paranoid']}, "
-        f"kernel.unprivileged_bpf_disabled = {report['unprivileged_bpf_disabled']}, "
-        f"kernel.kptr_restrict = {report['kptr_restrict']}"
-    )
-    lines.append(f"tracefs: {report['tracefs'] or 'not mounted (mount -t tracefs nodev /sys/kernel/tracing)'}")
-    return "\n".join(lines) + "\n"
+        yield f"lockdown: {report['lockdown']}: boot with lockdown=none, or without Secure Boot\n"
+    tracefs = report["tracefs"]
+    place = {
+        "readable": tracefs["path"],
+        "denied": "for root alone; for a group: sudo mount -o remount,gid=$(id -g),mode=0750 /sys/kernel/tracing",
+        "absent": "not mounted (sudo mount -t tracefs nodev /sys/kernel/tracing)",
+    }[tracefs["state"]]
+    yield f"tracefs: {place}\n"
+    if not report["kernel_config_known"]:
+        words = (
+            "the kernel's build options cannot be read (no /proc/config.gz, no /boot/config-*): reasons are less exact"
+        )
+        yield "\n".join(wrapped(words, wide)) + "\n"
 
 
 def _remark(f: dict[str, Any]) -> str:
+    """Why not, and what helps best; that more privileges would help is said once, above."""
     if f["answer"] == "yes":
         return ""
-    parts = [f["reason"]] if f["reason"] else []
-    if f["get"]:
-        parts.append(f"needs {f['get']}")
-    if f["since"]:
-        parts.append(f"since Linux {f['since'].split(' ')[0]}")
-    return "; ".join(parts)
+    first = next((r for r in f["remedies"]), None)
+    said = first is None or first["kind"] == "privilege" or (first["kind"] == "config" and "CONFIG_" in f["reason"])
+    return "; ".join(p for p in (f["reason"], "" if said else first["text"]) if p)
+
+
+def _advice(report: dict[str, Any], *, verbose: bool) -> Iterator[str]:
+    unknown = sum(1 for f in report["features"] if f["answer"] == "unknown" and f["label"])
+    if unknown:
+        yield f"\n{unknown} could not be tried with these privileges: run probescope doctor as root to know.\n"
+    dead = [x for x in report["leftovers"] if not x["alive"]]
+    if dead:
+        yield f"\n{len(dead)} leftover(s) of killed runs in tracefs: sudo probescope doctor --clean\n"
+    if not verbose:
+        yield "\nprobescope doctor -v shows every feature; probescope explain PROBE what would be used, and its cost.\n"
 
 
 def _clean(*, as_json: bool) -> int:

@@ -1,11 +1,12 @@
 """``probescope COMMAND ...``: finds the command, turns errors into messages and exit codes.
 
-Exit codes: 0 done; 1 it failed, or the program asked for it; 2 the command line makes no sense; 130 interrupted
-before anything ran.
+Exit codes: 0 done; 1 it failed, or found nothing, or the program asked for it; 2 the command line makes no sense;
+130 interrupted; 141 whoever read the output is gone.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -27,10 +28,13 @@ USAGE = """usage: probescope COMMAND [ARG ...]
 examples:
   probescope run -e 'tracepoint:raw_syscalls:sys_enter {{ @[comm] = count(); }}'
   probescope list 'tracepoint:sched:*'
-  probescope explain kprobe:vfs_read
+  probescope explain openat
   probescope doctor
 
 'probescope COMMAND --help' says more about one of them.
+
+exit status: 0 done, 1 failed or nothing found, 2 the command line makes no sense
+environment: NO_COLOR, PROBESCOPE_DEBUG=1 (tracebacks), XDG_CACHE_HOME (measured costs)
 """
 
 
@@ -41,6 +45,10 @@ def usage() -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code. Never raises for anything a user can do."""
     args = list(sys.argv[1:] if argv is None else argv)
+    return guarded(lambda: _dispatch(args))
+
+
+def _dispatch(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help", "help"):
         return _help(args[1:])
     if args[0] in ("-V", "--version", "version"):
@@ -50,12 +58,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if args[0] not in COMMANDS:
         return _unknown(args[0])
-    return guarded(lambda: _command(args[0])(args[1:]))
+    return _command(args[0])(args[1:])
 
 
 def _help(rest: list[str]) -> int:
-    if rest and rest[0] in COMMANDS:
-        return main([rest[0], "--help"])
+    words = [w for w in rest if not w.startswith("-")]
+    if words and words[0] in COMMANDS:
+        return _command(words[0])(["--help"])
+    if words:
+        return _unknown(words[0])
     sys.stdout.write(usage())
     return 0
 
@@ -68,35 +79,59 @@ def _command(name: str) -> Callable[[list[str]], int]:
 
 
 def _unknown(word: str) -> int:
+    from probescope.errors import UsageError
+
+    raise UsageError(f"there is no command '{word}'", hints=[_meant(word)])
+
+
+def _meant(word: str) -> str:
     from probescope.diagnostics import nearest
 
-    near = nearest(word, COMMANDS)
-    hint = f"did you mean '{near[0]}'?" if near else "probescope --help lists the commands"
-    sys.stderr.write(f"ERROR: there is no command '{word}'\nHINT: {hint}\n")
-    return 2
+    if word.startswith("-"):
+        return f"the command comes first: probescope run {word} ..."
+    if "{" in word:
+        return "programs are run by: probescope run -e 'PROGRAM'"
+    if word.endswith(".bt"):
+        return f"scripts are run by: probescope run {word}"
+    if ":" in word:
+        return f"probescope explain {word}, or list, or run -e '{word} {{ ... }}'"
+    near = nearest(word.lower(), [*COMMANDS, "help", "version"], most=1)
+    return f"did you mean '{near[0]}'?" if near else "probescope --help lists the commands"
 
 
 def guarded(run: Callable[[], int]) -> int:
-    """Runs a command; errors become messages on stderr. With PROBESCOPE_DEBUG set, tracebacks are shown too."""
-    from probescope.errors import ProbescopeError
-
+    """Runs a command; errors become messages on stderr. With PROBESCOPE_DEBUG set, they are tracebacks."""
+    debug = bool(os.environ.get("PROBESCOPE_DEBUG"))
     try:
-        return run()
-    except ProbescopeError as e:
-        if os.environ.get("PROBESCOPE_DEBUG"):
-            raise
-        sys.stderr.write(error_text(e))
-        return e.exit_code
+        code = run()
+        sys.stdout.flush()
+    except SystemExit as e:  # --help of a command
+        return e.code if isinstance(e.code, int) else 0
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # whoever read our output is gone: nothing is wrong, and nothing more can be said
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _drop_output()
         return 141
+    except Exception as e:
+        if isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            _drop_output()
+            sys.stderr.write(f"ERROR: cannot write the output: {e.strerror}\n")
+            return 1
+        if debug:
+            raise
+        sys.stderr.write(error_text(e))
+        return getattr(e, "exit_code", 1)
+    return code
+
+
+def _drop_output() -> None:
+    """What Python still holds back for standard output goes nowhere, without a word at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def error_text(e: Exception) -> str:
-    """Diagnostics with their carets, or what, where and hints."""
+    """Diagnostics with their carets, or what, where and hints. What is none of our errors is a bug of ours."""
     from probescope.diagnostics import render_all
     from probescope.errors import InternalError, ProbescopeError, ScriptError
 
@@ -104,10 +139,13 @@ def error_text(e: Exception) -> str:
     if isinstance(e, ScriptError):
         return render_all(e.diagnostics, color=color) + "\n"
     hints = list(e.hints) if isinstance(e, ProbescopeError) else []
-    if isinstance(e, InternalError):
-        hints.append("this is a bug in probescope: please report it with the program that led to it")
+    text = str(e)
+    if isinstance(e, InternalError) or not isinstance(e, ProbescopeError):
+        text = text if isinstance(e, InternalError) else f"{type(e).__name__}: {text}"
+        hints.append("this is a bug in probescope: please report it with the command that led to it")
+        hints.append("PROBESCOPE_DEBUG=1 shows where it happened")
     label = "\x1b[31mERROR\x1b[0m" if color else "ERROR"
-    return "".join([f"{label}: {e}\n", *(f"HINT: {h}\n" for h in hints)])
+    return "".join([f"{label}: {text}\n", *(f"HINT: {h}\n" for h in hints)])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """What a hit costs on this machine: nanoseconds that each way to attach adds to a function that is called in a loop.
 
-In: nothing. Out: ``Measured``, the medians by the names of plan/costs.py, and why some are missing. A process of our own
-(kernel/treadmill.py) does the calling, pinned to one CPU; what is counted is its CPU time, with a probe and without, in
-batches of a few milliseconds. All of it takes a second or two. Nothing else on the machine is touched, except that a
-tracepoint on system calls makes those of everybody slower for the tenth of a second that it is there.
+In: nothing. Out: ``Measured``, the medians by the names of plan/costs.py, and why some are missing. A process of our
+own (kernel/treadmill.py) does the calling, pinned to one CPU; what is counted is its CPU time, with a probe and
+without, in batches of a few milliseconds. All of it takes a second or two. Nothing else on the machine is touched,
+except that a tracepoint on system calls makes those of everybody slower for the tenth of a second that it is there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each way to attach that is worth measuring, as data: what it needs, which function of the treadmill it is put on, how.
+"""Each way to attach that is worth measuring, as data: what it needs, on which function of the treadmill, and how.
 
 Everything is tied to descriptors, except for the one event that is switched on in a private instance of tracefs, whose
 name carries our pid.
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from probescope.errors import KernelError, Unsupported
-from probescope.frozen import dataclass
+from probescope.frozen import dataclass, replace
 from probescope.kernel import bpf_link, perf_attr, tracefs
 from probescope.kernel.bpf_prog import Load, Prog, prog_load
 from probescope.kernel.features import tiny
@@ -61,6 +61,10 @@ class Stage:
         event = self.perf(attr, pid=pid)
         event.set_bpf(program)
         event.enable()
+
+    def counted(self, attr: perf_attr.PerfAttr) -> None:
+        """Only a number that grows."""
+        self.perf(replace(attr, period=0)).enable()
 
     def sampled(self, attr: perf_attr.PerfAttr) -> None:
         """Records into a ring that keeps the newest: nobody has to read it."""
@@ -147,9 +151,12 @@ def _sampled_uprobe(s: Stage) -> None:
 
 
 WAYS: tuple[Way, ...] = (
-    Way("tp_btf", "attach:tp_btf", "syscall", lambda s: s.tracing(u.BPF_TRACE_RAW_TP, ("btf_trace_sys_enter",), TYPEDEF)),
+    Way(
+        "tp_btf", "attach:tp_btf", "syscall", lambda s: s.tracing(u.BPF_TRACE_RAW_TP, ("btf_trace_sys_enter",), TYPEDEF)
+    ),
     Way("raw_tracepoint", "attach:raw_tracepoint", "syscall", _raw),
     Way("tracepoint", "attach:tracepoint", "syscall", lambda s: s.on_event("tracepoint", _tracepoint())),
+    Way("perf stat", "attach:tracepoint", "syscall", lambda s: s.counted(_tracepoint())),
     Way("perf record", "attach:tracepoint", "syscall", lambda s: s.sampled(_tracepoint())),
     Way("ftrace event", "ftrace:instances", "syscall", _ftrace),
     Way("fentry", "attach:fentry", "syscall", lambda s: s.tracing(u.BPF_TRACE_FENTRY, FUNCTIONS, FUNC)),

@@ -56,9 +56,8 @@ def _read(found: dict[str, Any]) -> Measured:
 
 def _cost(value: Any) -> Cost | None:
     numbers = [value.get(k) for k in ("ns", "low", "high")] if isinstance(value, dict) else []
-    if len(numbers) == 3 and all(type(n) is int and 0 <= n < _MOST_NS for n in numbers):
-        return Cost(*numbers)
-    return None
+    good = [n for n in numbers if type(n) is int and 0 <= n < _MOST_NS]
+    return Cost(*good) if len(good) == 3 else None
 
 
 def save(measured: Measured) -> bool:

@@ -32,6 +32,7 @@ USUAL: Mapping[str, int] = {
     "uprobe/usdt": 640,
     "perf_event": 1_500,
     "watchpoint": 1_500,
+    "perf stat": 90,
     "perf record": 680,
     "perf record/uprobe": 1_300,
     "perf record/uprobe/stepped": 11_000,

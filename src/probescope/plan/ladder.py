@@ -75,8 +75,21 @@ class Asked:
 def rungs(site: Site, asked: Asked, offers: Offers) -> Iterator[Rung]:
     """All ways to serve ``site``, best first, those that cannot with their reason."""
     for rung in _candidates(site.attach, site, asked):
-        reason = rung.reason or missing(rung.mechanism, offers)
+        reason = rung.reason or missing((*rung.mechanism.features, *site_features(site)), offers)
         yield rung if not reason else Rung(rung.mechanism, reason=reason)
+
+
+def site_features(site: Site) -> tuple[str, ...]:
+    """What the site itself asks of the kernel, whatever the mechanism."""
+    match site.attach:
+        case PerfAttach(type=0):  # PERF_TYPE_HARDWARE
+            return ("perf:hardware",)
+        case PerfAttach(type=5):  # PERF_TYPE_BREAKPOINT
+            return ("perf:breakpoint",)
+        case UprobeAttach(ref_ctr=ref) if ref:
+            return ("attach:uprobe_ref_ctr",)
+        case _:
+            return ()
 
 
 def _candidates(attach: Attach, site: Site, asked: Asked) -> Iterator[Rung]:

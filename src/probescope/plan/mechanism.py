@@ -6,6 +6,7 @@ Costs are nanoseconds added to one hit by an empty program, measured on a 2-core
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, Protocol
 
 from probescope.bpf.unit import ProgKind
@@ -71,10 +72,34 @@ MECHANISMS: dict[str, Mechanism] = {
 }
 
 
-def missing(m: Mechanism, offers: Offers) -> str:
-    """The first feature that the kernel lacks for ``m``, in words; empty if it can be tried (unknown never means
+FEATURE_WORDS: dict[str, str] = {
+    "attach:kprobe": "kprobes",
+    "attach:kprobe_multi": "kprobe_multi links",
+    "attach:fentry": "fentry and fexit",
+    "attach:uprobe": "uprobes",
+    "attach:uprobe_multi": "uprobe_multi links",
+    "attach:uprobe_ref_ctr": "USDT semaphores",
+    "attach:tracepoint": "tracepoints through perf",
+    "attach:raw_tracepoint": "raw tracepoints",
+    "attach:tp_btf": "BTF tracepoints",
+    "attach:perf_event": "programs on perf events",
+    "attach:iter": "iterators",
+    "perf:hardware": "hardware counters",
+    "perf:breakpoint": "hardware breakpoints",
+    "prog:syscall": "programs that run on request",
+    "ftrace:tracefs": "tracefs",
+    "ftrace:function": "function tracer",
+    "ftrace:function_graph": "function_graph tracer",
+    "ftrace:hist": "hist triggers",
+    "ftrace:kprobe_events": "kprobe events",
+    "ftrace:uprobe_events": "uprobe events",
+}
+
+
+def missing(features: Iterable[str], offers: Offers) -> str:
+    """The first of ``features`` that the kernel lacks, in words; empty if all can be tried (unknown never means
     no)."""
-    for name in m.features:
+    for name in features:
         if offers.state(name) == "no":
-            return f"this kernel does not offer {name.partition(':')[2]}"
+            return f"this kernel has no {FEATURE_WORDS.get(name) or name.partition(':')[2]}"
     return ""

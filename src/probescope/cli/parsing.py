@@ -1,0 +1,48 @@
+"""Command lines: argparse with errors of our own kind, and examples under every help."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """``command``: as in ``probescope COMMAND``. Mistakes are ``UsageError`` with the nearest option; options are
+    never guessed from their beginnings, so that scripts do not break when one is added."""
+
+    def __init__(self, command: str, description: str, examples: str, **options: Any) -> None:
+        super().__init__(
+            prog=f"probescope {command}",
+            description=description,
+            epilog=examples,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+            **options,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        from probescope.errors import UsageError
+
+        raise UsageError(message, hints=[*self._nearest(message), f"{self.prog} --help says what there is"])
+
+    def _nearest(self, message: str) -> list[str]:
+        """For ``unrecognized arguments: --mesure``: the option that may have been meant."""
+        from probescope.diagnostics import nearest
+
+        _, _, words = message.partition("unrecognized arguments: ")
+        wrong = [w.partition("=")[0] for w in words.split() if w.startswith("-")]
+        known = [o for a in self._actions for o in a.option_strings]
+        found = [nearest(w, known, most=1) for w in wrong[:1]]
+        return [f"did you mean {near[0]}?" for near in found if near]
+
+
+def add_format(p: argparse.ArgumentParser, about: str = "text (default) or json") -> None:
+    """-f, the same in every command."""
+    p.add_argument("-f", "--format", choices=("text", "json"), default="text", help=about)
+
+
+def process_id(text: str) -> int:
+    """For ``type=``: a number above 0."""
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1 << 31:
+        raise argparse.ArgumentTypeError(f"'{text}' is not the id of a process")
+    return int(text)
