@@ -251,7 +251,7 @@ class Lower:
     def unless(self, cond: Cond, a: Reg, imm: int, then: Callable[[], None]) -> None:
         """The rare case: if the comparison holds, ``then`` runs off the straight path."""
         b = self.b
-        rare, on = b.block(cold=True), b.block()
+        rare, on = b.block(cold=True), b.block(cold=b.current.cold)
         b.branch_imm(cond, a, imm, rare, on)
         with self.arm(rare):
             then()

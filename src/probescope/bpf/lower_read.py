@@ -31,7 +31,7 @@ def missed(l: Lower, answer: Reg, limit: Reg | None = None, nothing: int = 0) ->
         if limit is None:
             l.count("read")
             return
-        asked, done = l.b.block(), l.b.block()
+        asked, done = l.b.block(cold=True), l.b.block(cold=True)
         l.b.branch_imm("ne", limit, nothing, asked, done)
         l.b.place(asked)
         l.count("read")
