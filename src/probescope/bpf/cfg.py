@@ -82,7 +82,7 @@ def _join(function: Function) -> None:
         ops = block.ops
         while ops[-1].kind == "jump":
             target = ops[-1].targets[0]
-            if count[target] != 1 or target is block or target is function.blocks[0] or target.cold > block.cold:
+            if count[target] != 1 or target is block or target.cold > block.cold:
                 break
             ops.pop()
             ops.extend(target.ops)

@@ -196,7 +196,7 @@ def fits32(value: int) -> bool:
     return -0x80000000 <= value <= 0x7FFFFFFF
 
 
-# --- as text: for tests, debugging and --emit lir ---------------------------------------------------------------------
+# --- as text: for tests and debugging ---------------------------------------------------------------------
 
 
 def _lines(function: Function) -> Iterable[str]:

@@ -12,7 +12,7 @@ from probescope.diagnostics import Source
 
 
 def listing(program: ProgSpec, source: Source | None = None) -> str:
-    """``--emit asm``: one instruction a line, `` -> 27`` after branches, functions and source lines as comments."""
+    """``--emit bpf``: one instruction a line, `` -> 27`` after branches, functions and source lines as comments."""
     return "\n".join(_lines(program, source)) + "\n"
 
 

@@ -84,7 +84,7 @@ def diagnose(
     message = f"the kernel refused the program{f' {program}' if program else ''}: {what}"
     hints = list(refusal.hints)
     if refusal.ours:
-        hints.append("this looks like a fault of probescope: please report it with the output of --emit asm")
+        hints.append("this looks like a fault of probescope: please report it with the output of --emit bpf")
     if refusal.raw and refusal.raw != refusal.reason:
         hints.append(f"the verifier's words: {refusal.raw}")
     return Diagnostic("error", message, span, tuple(hints), source)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 
 import pytest
+from bpf_machine import Machine
 
 from probescope.bpf.assemble import assemble
 from probescope.bpf.builder import Builder
 from probescope.bpf.disasm import disassemble
+from probescope.bpf.frame import lay_out
+from probescope.bpf.homes import Homes
 from probescope.bpf.moves import parallel_moves
+from probescope.bpf.optimize import optimize
+from probescope.bpf.regalloc import allocate
 from probescope.errors import InternalError, LimitError
 from probescope.model.features import BASELINE_6_1, Features
 
@@ -213,6 +218,40 @@ def test_cold_blocks_leave_the_straight_path_but_keep_intervals_short():
     assert text.index("exit") < text.index("call bpf_trace_printk#6")
 
 
+def test_values_live_through_a_last_block_that_jumps_back():
+    """The block that stands last need not be the one that ends: what is alive over it may not lose its register
+    there."""
+    b = Builder("f")
+    ctx = b.parameters[0]
+    kept = b.load(ctx, 0, 8)
+    back, end = b.block(), b.block()
+    turn = b.block()
+    b.branch_imm("eq", b.load(ctx, 8, 8), 0, turn, back)
+    b.place(back)
+    b.branch_imm("eq", kept, 5, end, end)
+    b.place(end)
+    b.exit(kept)
+    b.place(turn)
+    numbers = [b.load(ctx, 8 * n, 8) for n in range(2, 11)]
+    for n in numbers:
+        b.store(ctx, 0, n, 8)
+    b.jump(back)
+    context = bytearray(b"".join((n + 40).to_bytes(8, "little") if n != 1 else bytes(8) for n in range(12)))
+    assert Machine(assemble([b.finish()]).insns, context).run() == 40
+
+
+def test_only_the_newest_copy_of_a_spilled_variable_counts():
+    """After a variable was written through one register, another that still has its old value must be forgotten."""
+    function = many(9)
+    optimize(function)
+    allocation = allocate(function)
+    v = allocation.spilled[0]
+    homes = Homes(function, allocation, lay_out(function, allocation))
+    homes._written(v, 3)
+    homes._written(v, 4)
+    assert homes.held == {4: v}
+
+
 # --- the frame -------------------------------------------------------------------------------------------------------
 
 
@@ -260,6 +299,31 @@ def test_a_slot_that_is_open_around_a_loop_keeps_its_bytes():
     b.exit_imm(0)
     stores = [line for line in asm(b.finish()) if line.startswith("*(u64 *)(r10")]
     assert len({line.split(")")[1] for line in stores}) == len(stores) == 2
+
+
+def test_a_slot_that_stays_open_over_a_backward_branch_keeps_its_bytes():
+    """Opened late in a loop and closed after it, a slot is in use at the loop's start too: another one there may not
+    share."""
+    b = Builder("f")
+    kept, other = b.slot(8, name="kept"), b.slot(8, name="other")
+    head, middle, body, out = b.block(), b.block(), b.block(), b.block()
+    b.place(head)
+    b.branch_imm("lt", b.call("ktime_get_ns"), 3, middle, out)
+    b.place(middle)
+    b.begin(other)
+    b.store_slot(other, 0, b.parameters[0], 8)
+    b.end(other)
+    b.branch_imm("lt", b.call("ktime_get_ns"), 3, body, head)
+    b.place(body)
+    b.begin(kept)
+    b.store_imm(b.slot_address(kept), 0, 7, 8)
+    b.jump(head)
+    b.place(out)
+    value = b.load_slot(kept, 0, 8)
+    b.end(kept)
+    b.exit(value)
+    places = {re.search(r"r10 -\d+", line).group(0) for line in asm(b.finish()) if "r10" in line}
+    assert places == {"r10 -8", "r10 -16"}
 
 
 def test_too_much_stack_is_explained():

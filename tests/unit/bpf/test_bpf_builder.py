@@ -19,7 +19,7 @@ def body(b):
 
 
 def test_a_function_prints_with_everything_that_matters():
-    """The text is what --emit lir and failing tests show: registers, sizes, offsets, targets, cold blocks, slots."""
+    """The text is what failing tests show: registers, sizes, offsets, targets, cold blocks, slots."""
     b = Builder("f")
     key = b.slot(8, name="key")
     b.begin(key)
