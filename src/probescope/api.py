@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from probescope.ir.program import Program
     from probescope.live import LiveSession
     from probescope.model.probe import ProbeSpec
-    from probescope.plan.explain import Explained
+    from probescope.plan.explanation import Explained
     from probescope.plan.request import BpfPlan
     from probescope.sources.context import ResolveContext
 
@@ -48,6 +48,8 @@ class Request:
     texts: bool = False
     everything: bool = False
     mode: str = ""
+    signals: bool = False
+    rehearsal: bool = False
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
 
@@ -74,6 +76,8 @@ class Built:
             via=r.via,
             texts=r.texts,
             everything=r.everything,
+            signals=r.signals,
+            rehearsal=r.rehearsal,
         )
         return Session(self.program, self.plan, sink, options)
 

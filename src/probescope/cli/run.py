@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from probescope.cli.streams import open_closed_streams
+from probescope.errors import SessionError
 
 if TYPE_CHECKING:
     from probescope.api import Built
@@ -72,6 +76,7 @@ STAGES = ("ast", "ir", "plan", "bpf")
 
 
 def main(argv: list[str]) -> int:
+    open_closed_streams()
     args, parameters, options = parse_arguments(argv)
     if args.info:
         from probescope.cli import doctor
@@ -121,6 +126,8 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         includes=tuple(args.include),
         texts=args.format == "text",
         everything=args.everything,
+        signals=True,
+        rehearsal=args.dry_run,
     )
     built = build(request)
     if not args.no_warnings and built.warnings:
@@ -174,17 +181,18 @@ def _session(args: argparse.Namespace, built: Built) -> int:
         notify()
         while session.poll():
             writer.flush()
-        return session.stop()
+        code = session.stop()
+        writer.flush(hard=True)  # the answer first: closing many perf events takes seconds
+        return code
     finally:
         session.close()
         _finish(writer)
 
 
 def _finish(writer: Writer) -> None:
-    try:
+    """What an error left unwritten; a second error about the same output would only hide the first."""
+    with suppress(BrokenPipeError, SessionError):
         writer.flush(hard=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _view(args: argparse.Namespace) -> View:

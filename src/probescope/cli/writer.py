@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Literal, Protocol
 
+from probescope.errors import SessionError
 from probescope.model.output import Output
 
 LUMP = 1 << 16
@@ -17,7 +18,8 @@ class View(Protocol):
 
 class Writer:
     """A sink. ``flush`` is called when the session has nothing more to say for now; ``line`` and ``none`` write then
-    at the latest, ``full`` only when a lump is together. Raises BrokenPipeError when the reader is gone."""
+    at the latest, ``full`` only when a lump is together. Raises BrokenPipeError when the reader is gone, SessionError
+    when the output cannot be written for another reason (a full disk)."""
 
     def __init__(self, view: View, fd: int = 1, err: int = 2, buffering: Buffering = "line") -> None:
         self._view = view
@@ -31,7 +33,7 @@ class Writer:
         out, err = self._view.show(output)
         if err:
             self.flush(hard=True)
-            _write(self._err, err)
+            _tell(self._err, err)
         if out:
             self._held.append(out)
             self._size += len(out)
@@ -48,4 +50,27 @@ class Writer:
 def _write(fd: int, text: str) -> None:
     data = memoryview(text.encode("utf-8", "surrogateescape"))
     while data:
-        data = data[os.write(fd, data) :]
+        try:
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:  # somebody made our terminal or pipe non-blocking
+            _wait_for_room(fd)
+        except BrokenPipeError:
+            raise
+        except OSError as e:
+            raise SessionError(f"cannot write the output: {e.strerror}") from None
+
+
+def _tell(fd: int, text: str) -> None:
+    """To stderr: nobody can be told when that fails."""
+    try:
+        _write(fd, text)
+    except (BrokenPipeError, SessionError):
+        return
+
+
+def _wait_for_room(fd: int) -> None:
+    import select
+
+    p = select.poll()
+    p.register(fd, select.POLLOUT)
+    p.poll()

@@ -11,10 +11,8 @@ from probescope.collect.finish import Finisher
 from probescope.collect.tables import map_out
 from probescope.frozen import dataclass
 from probescope.ir.program import Action, Program
-from probescope.model.aggregate import monoid
 from probescope.model.output import MapOut, Output, Text, ValueOut
 from probescope.model.text import format_text
-from probescope.model.types import Agg
 
 Sink = Callable[[Output], None]
 
@@ -32,10 +30,12 @@ class MapReader(Protocol):
 
 @dataclass(slots=True)
 class Exit:
-    """Whether the program asked to end, and with which code."""
+    """Whether the program asked to end, and with which code. ``muted``: what it says after that is not heard, until
+    its ``end`` clauses begin."""
 
     asked: bool = False
     code: int = 0
+    muted: bool = False
 
 
 class Actions:
@@ -106,15 +106,10 @@ class Actions:
         self.sink(self.map_output(action.map, top=top, div=div))
 
     def _print_item(self, action: Action, values: tuple[Any, ...]) -> None:
-        """``print(@x[k])``: the pair is looked up now; an aggregation prints whole."""
-        decl = self.program.map(action.map)
-        key = values[0]
-        value = next((v for k, v in self.maps.snapshot(action.map) if k == key), None)
-        if value is None:
-            value = monoid(decl.value).identity() if isinstance(decl.value, Agg) else 0
-        key_done = None if decl.key is None else self.finisher.finish(decl.key, key)
-        done = self.finisher.finish_value(decl.value, value)
-        self.sink(ValueOut(decl.value, done, action.map, decl.key, key_done))
+        """``print(@x[k])``: the value is that of the moment when the event happened."""
+        key, value = self.finished(action, values)
+        key_type, value_type = action.types
+        self.sink(ValueOut(value_type, value, action.map, key_type, key))
 
     def _time(self, action: Action, values: tuple[Any, ...]) -> None:
         self.sink(Text("time", time.strftime(action.params[0] if action.params else "%H:%M:%S\n")))
@@ -141,6 +136,7 @@ class Actions:
     def _exit(self, action: Action, values: tuple[Any, ...]) -> None:
         if not self.exit.asked:
             self.exit.asked, self.exit.code = True, int(values[0]) if values else 0
+        self.exit.muted = True
 
     def _skboutput(self, action: Action, values: tuple[Any, ...]) -> None:
         from probescope.collect.files import append_packet

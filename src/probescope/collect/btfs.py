@@ -17,29 +17,9 @@ class KernelBtf:
         return 0 if found is None else found.btf.find(name, _KINDS[kind])
 
     def object_fd(self, module: str) -> Fd | None:
-        """A module's BTF object, found among all by its name."""
+        """A module's BTF object; the caller closes it."""
         if not module or module == VMLINUX:
             return None
-        from probescope.kernel.bpf import object_fd, object_ids
+        from probescope.kernel.bpf_btf import kernel_btf
 
-        for number in object_ids("btf"):
-            fd = object_fd("btf", number)
-            if fd is None:
-                continue
-            if _name(fd) == module:
-                return fd
-            fd.close()
-        return None
-
-
-def _name(fd: Fd) -> str:
-    """``struct bpf_btf_info``: btf@0 btf_size@8 id@12 name@16 name_len@24; the name is written where ``name``
-    points."""
-    import struct
-
-    from probescope.kernel.bpf import object_info
-    from probescope.kernel.host import host
-
-    text = bytearray(64)
-    object_info(fd, 64, struct.pack("=QIIQI", 0, 0, 0, host().address(text), len(text)))
-    return text.split(b"\0", 1)[0].decode("ascii", "replace")
+        return kernel_btf(module)

@@ -1,20 +1,26 @@
 """The only interpreter of plans: creates maps, loads programs, attaches them; undoes all of it, whatever happened.
 
 Everything made here is tied to file descriptors of this process, so that the kernel itself cleans up if we are killed.
+
+Leaving has two parts. ``detach`` takes the programs off their probes, which is quick. Closing the perf events behind
+tracepoints and probes is not: each waits for a grace period of RCU (some 70 ms), and nobody should have to wait for
+that before the answer is printed. ``close`` does it.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from errno import EINVAL, ESRCH
 from typing import Any, Protocol
 
 from probescope.bpf.unit import MapSpec, Object, ProgSpec
-from probescope.errors import InternalError, KernelError
+from probescope.errors import InternalError, KernelError, ScriptError, VerifierError
+from probescope.ir.program import Program
 from probescope.kernel import bpf_link, bpf_map, bpf_prog, perf_attr
 from probescope.kernel.bpf import btf_load
 from probescope.kernel.fds import Fd, close_all
-from probescope.kernel.perf_event import PerfEvent, perf_event_open
+from probescope.kernel.perf_event import perf_event_open
 from probescope.kernel.uapi.bpf import BPF_F_SLEEPABLE
 from probescope.kernel.uapi.perf import FLAG_FREQ, PERF_TYPE_BREAKPOINT
 from probescope.model import plan as steps
@@ -35,18 +41,20 @@ class BtfIds(Protocol):
 class Execution:
     """What exists in the kernel for one session. ``close`` undoes all, in reverse order, as often as it is called."""
 
-    def __init__(self, obj: Object, plan: steps.Plan, btf: BtfIds, *, license_: str = "GPL") -> None:
+    def __init__(self, obj: Object, plan: steps.Plan, btf: BtfIds, program: Program) -> None:
         self.obj = obj
         self.plan = plan
         self.maps: dict[str, bpf_map.Map] = {}
         self.programs: dict[str, bpf_prog.Prog] = {}
         self._btf_ids = btf
-        self._license = license_
+        self._license = program.settings.license
+        self._source = program.source
         self._specs = {p.name: p for p in obj.programs}
         self._own_btf: Fd | None = None
         self._iters: list[Fd] = []
         self._links: list[Fd] = []
-        self._events: list[Fd] = []
+        self._events: list[Fd] = []  # perf events whose program goes with a link
+        self._bare: list[Fd] = []  # perf events that hold their program themselves
 
     # --- prepare and load
     # ----------------------------------------------------------------------------------------------
@@ -59,7 +67,8 @@ class Execution:
             self.maps[spec.name] = _create(spec)
 
     def load(self) -> None:
-        """Loads every program that the plan names. Raises VerifierError with the script's own lines, or KernelError."""
+        """Loads every program that the plan names. Raises ScriptError with the script's own line where the verifier
+        refuses, or KernelError."""
         for step in self.plan.steps:
             if isinstance(step, steps.Load):
                 self.programs[step.program] = self._load(step, self._specs[step.program])
@@ -70,21 +79,34 @@ class Execution:
         if step.btf_target and not target:
             target = self._btf_ids.find(kind, step.btf_target, step.module)
             if not target:
-                raise KernelError("bpf(BPF_PROG_LOAD)", 3, where=step.btf_target, hints=["the kernel's BTF lacks it"])
-        return bpf_prog.prog_load(
-            bpf_prog.Load(
-                type=step.prog_type,
-                insns=self._relocate(spec),
-                name=spec.name,
-                license=self._license,
-                expected_attach_type=step.attach_type,
-                attach_btf_id=target,
-                attach_btf_obj_fd=self._btf_ids.object_fd(step.module) if target else None,
-                btf_fd=self._own_btf if spec.func_info else None,
-                func_info=b"".join(struct.pack("=II", *pair) for pair in spec.func_info),
-                flags=BPF_F_SLEEPABLE if step.sleepable or spec.kind == "syscall" else 0,
+                raise KernelError("bpf(BPF_PROG_LOAD)", ESRCH, where=step.btf_target, hints=["the kernel's BTF lacks it"])
+        module = self._btf_ids.object_fd(step.module) if target else None
+        try:
+            return bpf_prog.prog_load(
+                bpf_prog.Load(
+                    type=step.prog_type,
+                    insns=self._relocate(spec),
+                    name=spec.name,
+                    license=self._license,
+                    expected_attach_type=step.attach_type,
+                    attach_btf_id=target,
+                    attach_btf_obj_fd=module,
+                    btf_fd=self._own_btf if spec.func_info else None,
+                    func_info=b"".join(struct.pack("=II", *pair) for pair in spec.func_info),
+                    flags=BPF_F_SLEEPABLE if step.sleepable or spec.kind == "syscall" else 0,
+                )
             )
-        )
+        except VerifierError as e:
+            raise self._refused(spec, e) from e
+        finally:
+            if module is not None:
+                module.close()
+
+    def _refused(self, spec: ProgSpec, e: VerifierError) -> ScriptError:
+        """What the verifier found, at the line of the script that it comes from."""
+        from probescope.bpf.verifier_log import diagnose
+
+        return ScriptError([diagnose(e.log, spec.lines, self._source, program=spec.name)])
 
     def _relocate(self, spec: ProgSpec) -> bytes:
         """The instructions with descriptors and BTF ids in place: the imm field of each, bytes 4 to 7."""
@@ -97,33 +119,39 @@ class Execution:
     # --- attach
     # ---------------------------------------------------------------------------------------------------------
 
-    def attach(self) -> None:
-        """Carries out every attachment of the plan, in order."""
+    def attach(self, give_up: Callable[[], bool] = lambda: False) -> None:
+        """Carries out every attachment of the plan, in order; ``give_up`` is asked before each whether to go on, as
+        thousands of them may take long."""
         for step in self.plan.steps:
             act = _ATTACH.get(type(step))
             if act is not None:
+                if give_up():
+                    return
                 act(self, step)
 
-    def read_iterators(self) -> list[Fd]:
+    def iterators(self) -> list[Fd]:
         """Descriptors to read: each reading of one walks all objects."""
         return self._iters
 
-    def run_once(self, when: str) -> None:
-        """Runs the syscall programs for ``begin`` or ``end``."""
-        for step in self.plan.steps:
-            if isinstance(step, steps.RunOnce) and step.when == when:
-                bpf_prog.prog_test_run(self.programs[step.program], ctx=bytes(8))
+    def run_once(self, step: steps.RunOnce) -> None:
+        """Runs a syscall program: ``begin``, ``end``, or a signal."""
+        bpf_prog.prog_test_run(self.programs[step.program], ctx=bytes(8))
+
+    def missed(self) -> int:
+        """How often the kernel did not run a program of ours because one ran already on that CPU."""
+        return sum(p.info().misses for p in self.programs.values())
 
     def detach(self) -> None:
-        """Closes links and events: nothing fires any more when this returns. Maps stay readable."""
+        """Takes every program off its probes. Maps stay readable."""
         for fd in reversed([*self._iters, *self._links]):
-            if not isinstance(fd, PerfEvent):
-                fd.close()
-        close_all(self._events, threads=CLOSE_THREADS)
-        self._iters, self._links, self._events = [], [], []
+            fd.close()
+        close_all(self._bare, threads=CLOSE_THREADS)
+        self._iters, self._links, self._bare = [], [], []
 
     def close(self) -> None:
         self.detach()
+        close_all(self._events, threads=CLOSE_THREADS)
+        self._events = []
         for held in (*self.programs.values(), *self.maps.values()):
             held.close()
         if self._own_btf is not None:
@@ -183,12 +211,13 @@ class Execution:
     def _perf(self, program: str, attr: perf_attr.PerfAttr, pid: int, cpu: int, cookie: int) -> None:
         """A perf event with our program. Links need 5.15; before, the program is set by ioctl, and has no cookie."""
         event = perf_event_open(attr, pid=pid, cpu=cpu)
-        self._events.append(event)
         prog = self.programs[program]
         try:
             self._links.append(bpf_link.link_perf_event(prog, event, cookie))
+            self._events.append(event)
         except KernelError as e:
-            if e.errno != 22 or cookie:  # EINVAL: the kernel has no such link
+            self._bare.append(event)
+            if e.errno != EINVAL or cookie:  # it says so where the kernel has no such link
                 raise
             event.set_bpf(prog)
         event.enable()

@@ -30,6 +30,12 @@ class HostFeatures(Features):
 
     __slots__ = ()
 
+    def __init__(self) -> None:
+        from probescope.kernel.features import set_btf_finder
+
+        set_btf_finder(_btf_id)
+        super().__init__()
+
     def has(self, name: str) -> bool:
         return self.state(name) == "yes"
 
@@ -41,6 +47,18 @@ class HostFeatures(Features):
 
         found = probe(name).yes
         return "unknown" if found is None else "yes" if found else "no"
+
+
+def _btf_id(name: str, kind: int) -> int:
+    """The number of a type of the kernel's own BTF, 0 for none: by the index that resolving probes uses as well."""
+    from probescope.errors import BtfError
+    from probescope.sources.kernel_btf import functions
+
+    try:
+        found = functions()
+    except BtfError:
+        return 0
+    return found.btf.find(name, kind) if found else 0
 
 
 def arch() -> Arch:

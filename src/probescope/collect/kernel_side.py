@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from probescope.bpf.storage import storages
-from probescope.bpf.unit import GLOBAL_ACTIVE, GLOBAL_START, GLOBAL_STOP, GLOBAL_WORDS, MapSpec, Object
+from probescope.bpf.unit import GLOBAL_ACTIVE, GLOBAL_START, GLOBAL_STOP, MapSpec, Object
 from probescope.collect.actions import Actions
 from probescope.collect.btfs import KernelBtf
 from probescope.collect.execute import Execution
@@ -16,13 +17,18 @@ from probescope.collect.options import SessionOptions
 from probescope.collect.records import RecordReader
 from probescope.ir.program import Program
 from probescope.kernel.bpf_map import Map
-from probescope.kernel.host import Mapping
+from probescope.kernel.host import Mapping, host
 from probescope.kernel.ringbuf import RingBuffer
 from probescope.model.output import Lost
+from probescope.model.plan import RunOnce
 from probescope.model.types import Opaque
 from probescope.plan.request import BpfPlan
 
-RING_BYTES = 4 << 20
+if TYPE_CHECKING:
+    from threading import Thread
+
+MUCH = 1 << 16  # bytes: who brought so many has more by now
+MOST_LOOKS = 1 << 13  # a probe that fires for ever must not keep us draining
 
 
 class KernelSide:
@@ -38,7 +44,8 @@ class KernelSide:
         self._ring: RingBuffer | None = None
         self._globals: Mapping | None = None
         self._reader: RecordReader | None = None
-        self._live = False
+        self._walk: Thread | None = None
+        self._attached = False
 
     def compile(self) -> Object:
         """The object for this host."""
@@ -50,7 +57,7 @@ class KernelSide:
 
     def prepare(self) -> None:
         self.object = self.compile()
-        self.execution = Execution(self.object, self.plan.plan, KernelBtf(), license_=self.program.settings.license)
+        self.execution = Execution(self.object, self.plan.plan, KernelBtf(), self.program)
         self.execution.create_maps()
         self.store = KernelStore(storages(self.program, self.build), self.execution.maps)
         globals_ = self._map("globals")
@@ -59,7 +66,7 @@ class KernelSide:
         ring = self._spec("ring")
         if ring is not None:
             self._ring = RingBuffer(self.execution.maps[ring.name], ring.max_entries)
-        self._losses = Losses(self.object, self._map("counters"), self.program.source)
+        self._losses = Losses(self.program, self.object, self._map("counters"), self.execution.missed)
 
     def reader(self, actions: Actions, *, texts: bool) -> None:
         self._reader = RecordReader(self.program, actions, types=self.program.types, texts=texts)
@@ -67,46 +74,59 @@ class KernelSide:
     def load(self) -> None:
         self._execution.load()
 
-    def attach(self) -> None:
-        self._execution.attach()
-        self._live = True
+    def attach(self, give_up: Callable[[], bool]) -> None:
+        self._execution.attach(give_up)
+        self._attached = True
 
     def activate(self, start_ns: int) -> None:
+        self._losses.begin()
         self._poke(GLOBAL_START, start_ns)
         self._poke(GLOBAL_ACTIVE, 1)
-        self._read_iterators()
+        if self._execution.iterators():
+            self._read_iterators()
 
     def live(self) -> bool:
-        """Whether probes can still fire."""
-        return self._live
+        """Whether anything can still fire: a program of iterators alone is over when they have been walked."""
+        if not self._attached:
+            return False
+        return len(self.plan.units) > self._walkers() or (self._walk is not None and self._walk.is_alive())
+
+    @property
+    def busy(self) -> bool:
+        """Whether records can come, or an iterator is being walked: neither wakes us."""
+        return self._ring is not None or (self._walk is not None and self._walk.is_alive())
 
     def consume(self) -> bool:
-        """Acts on all that is in the ring; whether there was much, and looking again at once is worth while."""
+        """Acts on all that is in the ring; whether it was much, and looking again at once is worth while."""
         if self._ring is None or self._reader is None:
             return False
         records = self._ring.consume()
         if len(records):
             self._reader.take(records)
-        return len(records.data) > 1 << 16
+        return len(records.data) > MUCH
 
-    def run_begin(self) -> None:
-        self._execution.run_once("begin")
-        self._drain()
+    def run_once(self, step: RunOnce) -> None:
+        self._execution.run_once(step)
+        self.drain()
 
-    def run_end(self) -> None:
-        self._execution.run_once("end")
-        self._drain()
+    def drain(self) -> None:
+        for _ in range(MOST_LOOKS):
+            if not self.consume():
+                return
 
     def stop(self) -> None:
-        """Closes the gate first: what fires while links go, which takes long, is not counted."""
+        """Closes the gate first: what fires while programs are taken off is not counted."""
+        self._poke(GLOBAL_ACTIVE, 0)
         self._poke(GLOBAL_STOP, 1)
-        self._drain()
+        self.drain()
+        if self._walk is not None:
+            self._walk.join()
         self._execution.detach()
-        self._drain()
-        self._live = False
+        self.drain()
+        self._attached = False
 
-    def losses(self, *, everything: bool) -> Iterator[Lost]:
-        return self._losses.new(everything=everything)
+    def losses(self, *, final: bool) -> Iterator[Lost]:
+        return self._losses.final(everything=self.options.everything) if final else self._losses.urgent()
 
     def stack_map(self, type_: Opaque) -> Map | None:
         """The table of stacks of one kind and depth; a depth that the kernel does not allow was cut to its greatest."""
@@ -116,6 +136,9 @@ class KernelSide:
         return self._execution.maps.get(name) if name else None
 
     def close(self) -> None:
+        if self._walk is not None:
+            self._poke(GLOBAL_STOP, 1)
+            self._walk.join()
         for held in (self._ring, self._globals, self.execution):
             if held is not None:
                 held.close()
@@ -129,6 +152,9 @@ class KernelSide:
         if self.execution is None:
             raise RuntimeError("prepare() comes first")
         return self.execution
+
+    def _walkers(self) -> int:
+        return sum(u.kind in ("iter", "syscall") for u in self.plan.units)
 
     def _maps_of(self, role: str) -> list[MapSpec]:
         return [m for m in self.object.maps if m.role == role] if self.object else []
@@ -144,16 +170,17 @@ class KernelSide:
         if self._globals is not None:
             struct.pack_into("=Q", self._globals.view, word * 8, value)
 
-    def _drain(self) -> None:
-        for _ in range(GLOBAL_WORDS * 1024):  # bounded: a probe that fires for ever must not keep us here
-            if not self.consume():
-                return
-
     def _read_iterators(self) -> None:
-        import os
+        """One read(2) walks up to a million objects, and the ring has to be emptied meanwhile: hence a thread."""
+        import threading
 
-        for fd in self._execution.read_iterators():
-            while os.read(fd.fileno(), 1 << 16):
-                pass
-            self._live = self._live and len(self.plan.units) > len(self._execution.read_iterators())
-            self._drain()
+        fds = self._execution.iterators()
+
+        def walk() -> None:
+            h = host()
+            for fd in fds:
+                while h.read(fd, 1 << 16):
+                    pass
+
+        self._walk = threading.Thread(target=walk, name="probescope-iter", daemon=True)
+        self._walk.start()

@@ -1,59 +1,109 @@
-"""Loss is data: the kernel side's counters, as outputs that say what was lost, where, and what to change."""
+"""Loss is data: what was lost, where, and what to change, as outputs.
+
+Sources: the counters that programs keep (bpf/unit.py), the kernel's own count of runs that it refused, and what the
+side-band of processes missed.
+"""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
+from probescope.bpf.storage import read_counters
 from probescope.bpf.unit import Counter, CounterKind, Object
-from probescope.diagnostics import Diagnostic, Source, place
+from probescope.diagnostics import Diagnostic, place
+from probescope.ir.program import Program
 from probescope.kernel.bpf_map import Map
 from probescope.model.output import Lost
 
-ABOUT: dict[CounterKind, tuple[str, str]] = {
-    "ring_full": ("events were lost: the ring was full", "print less, aggregate in a map, or raise perf_rb_pages"),
-    "map_full": ("updates were dropped: the map was full", "raise max_map_keys, or use fewer keys"),
-    "read": ("reads of memory failed: they gave zero", ""),
-    "div0": ("divisions by zero: they gave 0", ""),
-    "bounds": ("accesses were outside of an array: they gave 0", ""),
-    "loop": ("loops were cut: they reached the greatest number of turns", ""),
-    "stack": ("stacks were not kept: the stack table was full or two collided", ""),
-    "scratch": ("events were skipped: the program was interrupted by itself too deeply", ""),
+ABOUT: dict[CounterKind, str] = {
+    "ring_full": "events were lost: the ring was full",
+    "map_full": "updates were dropped: {map} was full",
+    "read": "reads of memory failed: they gave zero",
+    "div0": "divisions by zero: they gave 0",
+    "bounds": "accesses were outside of an array: they gave 0",
+    "loop": "loops were cut: they reached the greatest number of turns",
+    "stack": "stacks were not kept: the table of stacks was full, or two collided in it",
+    "scratch": "events were skipped: the program was interrupted by itself too deeply",
+}
+_HINTS: dict[CounterKind, str] = {
+    "read": "a probe cannot wait for memory that is not in RAM yet; kptr() and uptr() say whose memory it is",
+    "loop": "let it break out earlier, or go over fewer things",
+    "stack": "keep fewer frames, as in kstack(8), so that more stacks are the same",
 }
 
 SHOWN: frozenset[CounterKind] = frozenset({"ring_full", "map_full", "loop", "stack", "scratch"})
 """Kinds that are told always; the others (a failed read is often part of the plan) only when asked for with ``-k``."""
 
+URGENT: frozenset[CounterKind] = frozenset({"ring_full"})
+"""Kinds that are told while the session runs: who reads a stream must know that there is a hole in it."""
+
+EVERY_NS = 1_000_000_000
+DEFAULT_KEYS = 4096
+
 
 class Losses:
-    """Reads the counters map; ``new`` gives what came since the last time."""
+    """``urgent`` and ``final`` give what came since it was last told."""
 
-    def __init__(self, obj: Object, counters: Map | None, source: Source | None) -> None:
+    def __init__(self, program: Program, obj: Object, counters: Map | None, missed: Callable[[], int]) -> None:
+        self._program = program
         self._counters = obj.counters
         self._map = counters
-        self._source = source
+        self._missed = missed
+        self._missed_before = 0
+        self._ring = next((m.max_entries for m in obj.maps if m.role == "ring"), 0)
         self._told = [0] * len(obj.counters)
+        self._urgent = any(c.kind in URGENT for c in obj.counters) and counters is not None
+        self._next_ns = 0
+
+    def begin(self) -> None:
+        """What the kernel refused until now was before anything counted."""
+        self._missed_before = self._missed()
 
     def totals(self) -> list[int]:
-        """One number a counter, over all CPUs: the map holds one value, a row of u64 for each CPU."""
+        """One number a counter."""
         if self._map is None or not self._counters:
             return []
-        row = self._map.lookup(bytes(4)) or b""
-        count = len(self._counters)
-        width = self._map.value_size // 8
-        words = struct.unpack(f"={len(row) // 8}Q", row)
-        return [sum(words[i::width]) for i in range(count)]
+        return read_counters(self._map.lookup(bytes(4)) or bytes(self._map.value_size))
 
-    def new(self, *, everything: bool = False) -> Iterator[Lost]:
+    def urgent(self) -> Iterator[Lost]:
+        """At most once a second: what a reader of the stream has to know now."""
+        now = time.monotonic_ns()
+        if not self._urgent or now < self._next_ns:
+            return
+        self._next_ns = now + EVERY_NS
+        yield from self._new(URGENT)
+
+    def final(self, *, everything: bool = False) -> Iterator[Lost]:
+        yield from self._new(frozenset(ABOUT) if everything else SHOWN)
+        missed = self._missed() - self._missed_before
+        if missed > 0:
+            about = "hits of probes were passed over: the kernel does not run a program inside itself"
+            yield Lost("missed", missed, about, "trace another point, or ask less of this one")
+
+    def _new(self, kinds: frozenset[CounterKind]) -> Iterator[Lost]:
         for i, total in enumerate(self.totals()):
-            counter = self._counters[i]
-            if total > self._told[i] and (everything or counter.kind in SHOWN):
-                yield self._lost(counter, total - self._told[i])
+            counter, told = self._counters[i], self._told[i]
+            if total > told and counter.kind in kinds:
                 self._told[i] = total
+                yield self._lost(counter, total - told, total)
 
-    def _lost(self, counter: Counter, count: int) -> Lost:
-        about, hint = ABOUT[counter.kind]
-        if counter.map or counter.kind == "map_full":
-            about = about.replace("the map", f"@{counter.map}")
-        where = place(Diagnostic("warning", "", counter.span, source=self._source))
-        return Lost(counter.kind, count, about, hint, where)
+    def _lost(self, counter: Counter, count: int, total: int) -> Lost:
+        about = ABOUT[counter.kind].format(map=f"@{counter.map}")
+        if total > count:
+            about += f" ({total} in all)"
+        where = place(Diagnostic("warning", "", counter.span, source=self._program.source))
+        return Lost(counter.kind, count, about, self._hint(counter), where)
+
+    def _hint(self, counter: Counter) -> str:
+        """Lines that can be pasted, with numbers of this very session."""
+        match counter.kind:
+            case "ring_full":
+                pages = self._ring * 4 // 4096
+                return f"print less, count in a map, or make room: config = {{ perf_rb_pages = {pages} }}"
+            case "map_full":
+                decl = next((m for m in self._program.maps if m.name == counter.map), None)
+                keys = 4 * (decl.max_entries if decl else DEFAULT_KEYS)
+                return f"use fewer keys, or make room: config = {{ max_map_keys = {keys} }}"
+            case kind:
+                return _HINTS.get(kind, "")

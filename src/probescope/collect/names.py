@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from probescope.ir.program import Program
 from probescope.ir.walk import clause_nodes
-from probescope.model.output import Frame
+from probescope.model.output import Frame, Lost
 from probescope.model.types import Opaque
 
 if TYPE_CHECKING:
     from probescope.collect.kernel_side import KernelSide
     from probescope.collect.processes import Processes
     from probescope.debuginfo.symbolize import KernelSymbols
+    from probescope.kernel.bpf_map import Map
 
 
 class Names:
@@ -24,14 +26,25 @@ class Names:
         self._kernel = kernel
         self._kernel_symbols: KernelSymbols | None = None
         self._processes: Processes | None = None
+        self._tables: dict[Opaque, Map | None] = {}
 
     def start(self) -> None:
         if names_user_code(self._program):
             self._followed().start()
 
-    def poll(self) -> None:
-        if self._processes is not None:
-            self._processes.poll()
+    @property
+    def follows(self) -> bool:
+        return self._processes is not None and self._processes.follows
+
+    def poll(self) -> bool:
+        """Takes in what happened to processes; whether there is more to do at once."""
+        return self._processes is not None and self._processes.poll()
+
+    def losses(self) -> Iterator[Lost]:
+        missed = self._processes.missed if self._processes is not None else 0
+        if missed:
+            about = "changes of processes were missed: some user frames may have no names"
+            yield Lost("processes", missed, about, "trace one process (-p)")
 
     def close(self) -> None:
         if self._processes is not None:
@@ -63,7 +76,9 @@ class Names:
     # ---------------------------------------------------------------------------------------------------------
 
     def addresses(self, type_: Opaque, stack_id: int) -> tuple[int, ...] | None:
-        held = self._kernel.stack_map(type_) if self._kernel else None
+        if type_ not in self._tables:
+            self._tables[type_] = self._kernel.stack_map(type_) if self._kernel else None
+        held = self._tables[type_]
         row = held.lookup(struct.pack("=I", stack_id)) if held is not None else None
         if row is None:
             return None

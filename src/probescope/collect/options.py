@@ -10,9 +10,9 @@ from probescope.frozen import dataclass
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
     """``pid``: only this process, 0 for all. ``command``: a program to start, which is followed until it ends.
-    ``types`` gives named C types when they are first needed. ``texts``: printf output may be handed on in lumps (text
-    views); ``everything``: report failed reads and the like too. ``cpid`` is the process id of a child that the
-    caller started itself."""
+    ``texts``: printf output may be handed on in lumps (text views); ``everything``: report failed reads and the like
+    too. ``signals``: SIGINT and SIGTERM end the session in good order (commands want that; a library leaves signals to
+    its caller). ``rehearsal``: no clause is run; the session is to attach and leave."""
 
     pid: int = 0
     command: tuple[str, ...] = ()
@@ -20,3 +20,5 @@ class SessionOptions:
     via: Literal["auto", "bpf"] = "auto"
     texts: bool = True
     everything: bool = False
+    signals: bool = False
+    rehearsal: bool = False

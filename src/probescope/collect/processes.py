@@ -57,15 +57,22 @@ class Processes:
             return
         self._unread.extend(procfs.pids())
 
-    def poll(self) -> None:
+    @property
+    def follows(self) -> bool:
+        """Whether the rings of the side-band fill, and somebody has to empty them."""
+        return self._sideband is not None
+
+    def poll(self) -> bool:
+        """Takes in what happened since; whether processes that were there before are still to be read."""
         if self._sideband is None:
-            return
+            return False
         for change in self._sideband.changes():
             self._apply(change)
         for _ in range(min(AT_A_LOOK, len(self._unread))):
             pid = self._unread.popleft()
             if pid not in self._known:
                 self._read(pid)
+        return bool(self._unread)
 
     def close(self) -> None:
         if self._sideband is not None:

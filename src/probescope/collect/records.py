@@ -42,7 +42,7 @@ class RecordReader:
         data, offsets = records.data, records.offsets
         at, count = 0, len(offsets)
         exit_ = self._actions.exit
-        while at < count and not exit_.asked:
+        while at < count and not exit_.muted:
             action = _ACTION(data, offsets[at])[0]
             done = self._lump(action, records, at) if self._texts else 0
             if not done:

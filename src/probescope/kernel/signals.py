@@ -1,10 +1,11 @@
-"""SIGINT and SIGTERM ask a session to stop, once; SIGUSR1 fires ``self:signal`` probes. A second SIGINT ends the
-process at once."""
+"""SIGINT and SIGTERM ask a session to stop, once, where the session is to mind them; SIGUSR1 fires ``self:signal``
+probes. A second SIGINT ends the process at once."""
 
 from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -13,7 +14,7 @@ class Signals:
     """Installs handlers for the time of a session, and puts back what was there. ``fileno`` is readable after any of
     them. Outside the main thread nothing is installed: the caller stops the session itself."""
 
-    def __init__(self, *, usr1: bool = False) -> None:
+    def __init__(self, *, stop: bool = True, usr1: bool = False) -> None:
         import threading
 
         self.stop_asked = 0
@@ -21,10 +22,10 @@ class Signals:
         self._old: dict[int, Any] = {}
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._old_fd = -1
-        if threading.current_thread() is not threading.main_thread():
+        if threading.current_thread() is not threading.main_thread() or not (stop or usr1):
             return
         self._old_fd = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
-        for s in (signal.SIGINT, signal.SIGTERM):
+        for s in (signal.SIGINT, signal.SIGTERM) if stop else ():
             if signal.getsignal(s) is not signal.SIG_IGN:  # nohup and background jobs ignore SIGINT: so do we
                 self._old[s] = signal.signal(s, self._stop)
         if usr1:
@@ -32,6 +33,12 @@ class Signals:
 
     def fileno(self) -> int:
         return self._read
+
+    def wake(self) -> None:
+        """Makes ``fileno`` readable. From any thread, and from signal handlers."""
+        if self._write >= 0:
+            with suppress(BlockingIOError):
+                os.write(self._write, b"w")
 
     def drain(self) -> None:
         try:
