@@ -268,7 +268,8 @@ def long_function(rounds):
 
 
 def cost(rounds):
-    """Seconds of processor time to compile, best of three; without the garbage collector, whose cost depends on the tests before."""
+    """Seconds of processor time to compile, best of three; without the garbage collector, whose cost depends on the
+    tests before."""
     best = 1e9
     gc.disable()
     try:
