@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from probescope.ir.program import Program
     from probescope.model.site import Site
     from probescope.plan.costs import Costs
-    from probescope.plan.explain import Explained
     from probescope.plan.explain_rows import Facts
+    from probescope.plan.explanation import Explained
     from probescope.plan.request import BpfPlan
     from probescope.sources.context import ResolveContext
 

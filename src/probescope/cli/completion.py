@@ -1,60 +1,122 @@
-"""``probescope completion SHELL``: a script for the shell to source."""
+"""``probescope completion SHELL``: a script for the shell to source.
+
+Commands and options come from the commands' own parsers; probes are asked for at the moment the key is pressed.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from probescope.cli.main import COMMANDS
+from probescope.cli.parsing import Parser
 
 EXAMPLES = """examples:
   eval "$(probescope completion bash)"
   probescope completion zsh > ~/.zfunc/_probescope
   probescope completion fish > ~/.config/fish/completions/probescope.fish
 """
+SHELLS = ("bash", "zsh", "fish")
+WITH_PROBES = ("list", "explain")
+SOURCES = (
+    "tracepoint: rawtracepoint: kprobe: kretprobe: fentry: fexit: uprobe: uretprobe: usdt: profile: interval: "
+    "software: hardware: watchpoint: iter:"
+)
 
-_BASH = """_probescope() {{
-  local cur="${{COMP_WORDS[COMP_CWORD]}}"
-  if [ "$COMP_CWORD" -eq 1 ]; then
+# bash breaks words at colons: the whole word is taken from the line, and what stands before its last colon is cut from
+# the answers. No function of the bash-completion package is needed.
+_BASH = r"""_probescope() {{
+  local line="${{COMP_LINE:0:COMP_POINT}}" cur command
+  cur="${{line##*[[:space:]]}}"
+  local quote=""
+  case "$cur" in [\'\"]*) quote="${{cur:0:1}}"; cur="${{cur:1}}" ;; esac
+  local -a words
+  read -ra words <<< "$line"
+  command="${{words[1]}}"
+  COMPREPLY=()
+  if (( ${{#words[@]}} < 2 )) || [[ ${{#words[@]}} -eq 2 && "$line" != *[[:space:]] ]]; then
     COMPREPLY=($(compgen -W "{commands}" -- "$cur"))
     return
   fi
-  case "${{COMP_WORDS[1]}}:$cur" in
+  local previous="${{words[${{#words[@]}}-1]}}"
+  [[ "$line" == *[[:space:]] ]] || previous="${{words[${{#words[@]}}-2]}}"
+  case "$command:$previous" in
+{values}
+    *:-p|*:--pid) COMPREPLY=($(cd /proc && compgen -G "$cur[0-9]*")); return ;;
+  esac
+  if [[ "$cur" == -* ]]; then
+    case "$command" in
 {options}
-    list:*|explain:*)
-      local IFS=$'\\n'
-      COMPREPLY=($(compgen -W "$(probescope list "${{cur%%\\**}}*" 2>/dev/null | head -n 200)" -- "$cur"))
-      __ltrim_colon_completions "$cur" 2>/dev/null ;;
-    *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    esac
+    return
+  fi
+  case "$command" in
+    completion) COMPREPLY=($(compgen -W "{shells}" -- "$cur")) ;;
+    {with_probes}) _probescope_probes "$cur" "$quote" ;;
+    *) compopt -o filenames 2> /dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
   esac
 }}
-complete -o default -F _probescope probescope
+_probescope_probes() {{
+  local cur="$1" IFS=$'\n'
+  local cut="${{cur%"${{cur##*:}}"}}"
+  case "$cur" in
+    uprobe:*:*|uretprobe:*:*|usdt:*:*) COMPREPLY=($(probescope list "$cur*" 2> /dev/null | head -n 500)) ;;
+    uprobe:*|uretprobe:*|usdt:*)
+      COMPREPLY=($(compgen -P "$cut" -f -- "${{cur#*:}}"))
+      compopt -o nospace 2> /dev/null ;;
+    *:*) COMPREPLY=($(probescope list "$cur*" 2> /dev/null | head -n 500)) ;;
+    *) COMPREPLY=($(IFS=' ' compgen -W "{sources}" -- "$cur")); compopt -o nospace 2> /dev/null ;;
+  esac
+  if [[ -z "$2" && "$COMP_WORDBREAKS" == *:* ]]; then COMPREPLY=("${{COMPREPLY[@]#"$cut"}}"); fi
+}}
+complete -F _probescope probescope
 """
 
-_ZSH = """#compdef probescope
+_ZSH = r"""#compdef probescope
 _probescope() {{
+  local -a commands options
+  commands=({described})
   if (( CURRENT == 2 )); then
-    local -a commands=({described})
     _describe command commands
     return
   fi
-  case "$words[2]" in
-{options}
+  case "$words[CURRENT-1]" in
+    -p|--pid) compadd -- /proc/[0-9]*(N:t); return ;;
   esac
-  _files
+  case "$words[2]:$words[CURRENT-1]" in
+{values}
+  esac
+  if [[ "$PREFIX" == -* ]]; then
+    case "$words[2]" in
+{options}
+    esac
+    _describe option options
+    return
+  fi
+  case "$words[2]" in
+    completion) compadd {shells} ;;
+    {with_probes})
+      if [[ "$PREFIX" == *:* ]]; then
+        compadd -- ${{(f)"$(probescope list "${{(Q)PREFIX}}*" 2> /dev/null | head -n 500)"}}
+      else
+        compadd -S '' -- {sources}
+      fi ;;
+    *) _files ;;
+  esac
 }}
-_probescope "$@"
+if [ "$funcstack[1]" = "_probescope" ]; then _probescope "$@"; else compdef _probescope probescope; fi
 """
 
+_FISH_PROBES = (
+    "complete -c probescope -n '__fish_seen_subcommand_from {commands}' -f "
+    "-a '(probescope list (commandline -ct)\"*\" 2> /dev/null | head -n 500)'\n"
+)
 
-def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        prog="probescope completion",
-        description="Print a completion script.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    p.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+def parser() -> Parser:
+    p = Parser("completion", "Print a completion script for a shell to source.", EXAMPLES)
+    p.add_argument("shell", choices=SHELLS, help="which shell")
     return p
 
 
@@ -64,36 +126,77 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def options_of(command: str) -> list[tuple[str, str]]:
-    """(option, help) of a command, long ones."""
+def actions_of(command: str) -> list[argparse.Action]:
+    """The options of a command, in order."""
     from importlib import import_module
 
-    module = import_module(f"probescope.cli.{COMMANDS[command][0]}")
-    out = []
-    for action in module.parser()._actions:
-        out += [(o, action.help or "") for o in action.option_strings if o.startswith("--")]
-    return out
+    module: Any = import_module(f"probescope.cli.{COMMANDS[command][0]}")
+    return [a for a in module.parser()._actions if a.option_strings]
+
+
+def _flags(command: str) -> list[str]:
+    """Every spelling of every option."""
+    return [o for a in actions_of(command) for o in a.option_strings]
+
+
+def _choices() -> list[tuple[str, list[str], list[str]]]:
+    """(command, spellings, values) of options with a fixed set of values."""
+    found = [(c, a) for c in COMMANDS for a in actions_of(c) if a.choices]
+    return [(c, list(a.option_strings), [str(v) for v in a.choices or ()]) for c, a in found]
+
+
+def _help(action: argparse.Action) -> str:
+    return (action.help or "").replace("'", "").replace(":", " -").replace("%%", "%")
 
 
 def _bash() -> str:
-    cases = [
-        f'    {c}:-*) COMPREPLY=($(compgen -W "{" ".join(o for o, _ in options_of(c))}" -- "$cur")) ;;'
-        for c in COMMANDS
+    values = [
+        f'    {"|".join(f"{c}:{o}" for o in flags)}) COMPREPLY=($(compgen -W "{" ".join(words)}" -- "$cur")); return ;;'
+        for c, flags, words in _choices()
     ]
-    return _BASH.format(commands=" ".join(COMMANDS), options="\n".join(cases))
+    options = [f'      {c}) COMPREPLY=($(compgen -W "{" ".join(_flags(c))}" -- "$cur")) ;;' for c in COMMANDS]
+    return _BASH.format(
+        commands=" ".join(COMMANDS),
+        values="\n".join(values),
+        options="\n".join(options),
+        shells=" ".join(SHELLS),
+        with_probes="|".join(WITH_PROBES),
+        sources=SOURCES,
+    )
 
 
 def _zsh() -> str:
     described = " ".join(f"'{c}:{about}'" for c, (_, about) in COMMANDS.items())
-    cases = [f"    {c}) compadd -- {' '.join(o for o, _ in options_of(c))} ;;" for c in COMMANDS]
-    return _ZSH.format(described=described, options="\n".join(cases))
+    values = [
+        f"    {'|'.join(f'{c}:{o}' for o in flags)}) compadd -- {' '.join(words)}; return ;;"
+        for c, flags, words in _choices()
+    ]
+    options = []
+    for c in COMMANDS:
+        pairs = " ".join(f"'{o}:{_help(a)}'" for a in actions_of(c) for o in a.option_strings)
+        options.append(f"      {c}) options=({pairs}) ;;")
+    return _ZSH.format(
+        described=described,
+        values="\n".join(values),
+        options="\n".join(options),
+        shells=" ".join(SHELLS),
+        with_probes="|".join(WITH_PROBES),
+        sources=" ".join(f"'{s}'" for s in SOURCES.split()),
+    )
 
 
 def _fish() -> str:
-    out = []
+    out = ["complete -c probescope -f\n"]
     for c, (_, about) in COMMANDS.items():
-        out.append(f"complete -c probescope -n __fish_use_subcommand -f -a {c} -d '{about}'\n")
-        for option, help_ in options_of(c):
-            text = help_.replace("'", "")
-            out.append(f"complete -c probescope -n '__fish_seen_subcommand_from {c}' -l {option[2:]} -d '{text}'\n")
+        out.append(f"complete -c probescope -n __fish_use_subcommand -a {c} -d '{about}'\n")
+        out += [_fish_option(c, a) for a in actions_of(c)]
+    out.append(_FISH_PROBES.format(commands=" ".join(WITH_PROBES)))
+    out.append(f"complete -c probescope -n '__fish_seen_subcommand_from completion' -a '{' '.join(SHELLS)}'\n")
+    out.append("complete -c probescope -n '__fish_seen_subcommand_from run' -F\n")
     return "".join(out)
+
+
+def _fish_option(command: str, action: argparse.Action) -> str:
+    names = "".join(f" -l {o[2:]}" if o.startswith("--") else f" -s {o[1:]}" for o in action.option_strings)
+    takes = f" -x -a '{' '.join(map(str, action.choices))}'" if action.choices else "" if action.nargs == 0 else " -r"
+    return f"complete -c probescope -n '__fish_seen_subcommand_from {command}'{names}{takes} -d '{_help(action)}'\n"

@@ -103,9 +103,11 @@ def _remark(f: dict[str, Any]) -> str:
     """Why not, and what helps best; that more privileges would help is said once, above."""
     if f["answer"] == "yes":
         return ""
-    first = next((r for r in f["remedies"]), None)
-    said = first is None or first["kind"] == "privilege" or (first["kind"] == "config" and "CONFIG_" in f["reason"])
-    return "; ".join(p for p in (f["reason"], "" if said else first["text"]) if p)
+    helps = ""
+    for r in f["remedies"][:1]:
+        said = r["kind"] == "privilege" or (r["kind"] == "config" and "CONFIG_" in f["reason"])
+        helps = "" if said else r["text"]
+    return "; ".join(p for p in (f["reason"], helps) if p)
 
 
 def _advice(report: dict[str, Any], *, verbose: bool) -> Iterator[str]:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import argparse
 
     from probescope.collect.measure import Measured
-    from probescope.plan.explain import Explained
     from probescope.plan.explain_rows import Facts
+    from probescope.plan.explanation import Explained
 
 EXAMPLES = """examples:
   probescope explain tracepoint:syscalls:sys_enter_openat
@@ -58,10 +58,14 @@ def main(argv: list[str]) -> int:
     measured = _measure() if args.measure else None
     if not args.what and args.program is None:
         assert measured is not None
+        if not measured.costs:
+            raise _nothing_measured(measured)
         return _costs(measured, as_json=args.format == "json")
     from probescope import inquiry
     from probescope.plan.costs import Costs
 
+    if measured is not None and not measured.costs:
+        sys.stderr.write(f"WARNING: {_nothing_measured(measured)}\n")
     known = inquiry.facts(pid=args.pid, costs=Costs(measured.costs) if measured else None)
     found = list(_answers(args, known))
     if args.format == "json":
@@ -137,8 +141,17 @@ def _measure() -> Measured:
         found = measure(progress)
     finally:
         progress.close()
-    measured.save(found)
+    if found.costs:
+        measured.save(found)
     return found
+
+
+def _nothing_measured(measured: Measured) -> Exception:
+    from probescope.errors import ProbescopeError
+
+    first = next(iter(measured.missing.items()), ("", ""))
+    hints = ["run as root, or with CAP_BPF and CAP_PERFMON", "probescope doctor says what is missing"]
+    return ProbescopeError(f"nothing could be measured: {first[0]}: {first[1]}", hints=hints)
 
 
 def _costs(measured: Measured, *, as_json: bool) -> int:

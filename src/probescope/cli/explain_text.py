@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from probescope.cli.tables import Style, columns, labelled, style, width, wrapped
 from probescope.plan.costs import ABOUT, cost_class, one_percent
-from probescope.plan.explain import Explained, Explanation, step_text
 from probescope.plan.explain_rows import Facts, Row
+from probescope.plan.explanation import Explained, Explanation, step_text
 from probescope.plan.knowledge import PRIVILEGES
 from probescope.plan.mechanism import MECHANISMS
 
@@ -109,8 +109,9 @@ class _Page:
         if used is None:
             yield from self._indented(f"{self.look.paint('cannot be used here', 'no')}: {p.reason}")
         elif used.cost_ns:
+            serves = "serves it" if used.here == "yes" else "would serve it (to be sure takes privileges)"
             yield from self._indented(
-                f"{self.look.paint(used.mechanism, 'used')} serves it: {_about(used)} a hit "
+                f"{self.look.paint(used.mechanism, 'used')} {serves}: {_about(used)} a hit "
                 f"({cost_class(used.cost_ns)}), so that {one_percent(used.cost_ns)} hits a second take 1 % of a CPU"
             )
         else:

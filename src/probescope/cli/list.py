@@ -2,87 +2,186 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from probescope.model.probe import ProbeSpec
+from probescope.cli.parsing import Parser, add_format, process_id
+
+if TYPE_CHECKING:
+    from probescope.sources.context import ResolveContext
 
 EXAMPLES = """examples:
   probescope list                           every probe of the kernel
   probescope list 'tracepoint:sched:*'      by source and glob
-  probescope list vfs_read                  names that contain a word
+  probescope list sched_switch              names that contain a word
   probescope list -v tracepoint:syscalls:sys_enter_openat
   probescope list 'uprobe:/bin/bash:read*'  functions of a program
-  probescope list 'usdt:*' -p 1234          USDT probes of a process
+  probescope list 'usdt:*' -p $$            USDT probes of a process
+  probescope list -v -f json 'software:*' | head -n 3
 """
+LUMP = 4096
+NEAREST_AMONG = 5000
 
 
-def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        prog="probescope list",
-        description="List probes by source and glob, with -v their arguments as C declares them.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def parser() -> Parser:
+    p = Parser("list", "List probes by source and glob; with -v their arguments, as C declares them.", EXAMPLES)
     p.add_argument(
-        "pattern", nargs="?", default="*", help="SOURCE:GLOB, or a glob over all names (default: everything)"
+        "patterns",
+        nargs="*",
+        metavar="GLOB",
+        help="SOURCE:GLOB, a glob over all names, or a word that they contain (default: everything of the kernel)",
     )
     p.add_argument("-v", "--verbose", action="store_true", help="show the arguments of each probe")
-    p.add_argument("-p", "--pid", type=int, default=-1, help="probes of this process (usdt, uprobe)")
     p.add_argument(
-        "-f", "--format", choices=("text", "json"), default="text", help="text (default) or json, one a line"
+        "-p", "--pid", type=process_id, default=-1, help="with the functions and USDT probes of this process"
     )
+    add_format(p, "text (default) or json, one document a line")
     return p
 
 
 def main(argv: list[str]) -> int:
-    args = parser().parse_args(argv)
-    return show(args.pattern, verbose=args.verbose, pid=args.pid, as_json=args.format == "json")
+    args = parser().parse_intermixed_args(argv)
+    patterns = args.patterns or ["*"]
+    return show(*patterns, verbose=args.verbose, pid=args.pid, as_json=args.format == "json")
 
 
-def show(pattern: str, *, verbose: bool, pid: int = -1, as_json: bool = False) -> int:
-    """Prints; 1 if there was nothing to print."""
-    found = 0
-    lump: list[str] = []
-    for name, arguments in probes(pattern, verbose=verbose, pid=pid):
-        found += 1
-        lump.append(_line(name, arguments, as_json=as_json))
-        if len(lump) >= 4096:
-            sys.stdout.write("".join(lump))
-            lump.clear()
-    sys.stdout.write("".join(lump))
-    if not found:
-        sys.stderr.write(f"no probe matches {pattern}\nHINT: probescope list '*WORD*' looks in all names\n")
-    return 0 if found else 1
-
-
-def probes(pattern: str, *, verbose: bool, pid: int) -> Iterator[tuple[str, list[str]]]:
-    """Names, and with ``verbose`` their arguments."""
+def show(*patterns: str, verbose: bool, pid: int = -1, as_json: bool = False) -> int:
+    """Prints as probes are found. Raises ProbeError if a pattern matches nothing, with the nearest names."""
     from probescope.api import resolve_context
-    from probescope.sources import registry
 
     ctx = resolve_context(pid=pid)
+    for pattern in patterns:
+        lump: list[str] = []
+        found = 0
+        for name, arguments in probes(pattern, ctx, verbose=verbose):
+            found += 1
+            lump.append(_line(name, arguments, as_json=as_json))
+            # arguments take time to find: then a few at once is soon enough
+            if len(lump) >= (LUMP >> 6 if verbose else LUMP):
+                sys.stdout.write("".join(lump))
+                lump.clear()
+        sys.stdout.write("".join(lump))
+        if not found:
+            raise _nothing(pattern, ctx)
+    _tell_missing(patterns)
+    return 0
+
+
+def probes(pattern: str, ctx: ResolveContext, *, verbose: bool) -> Iterator[tuple[str, list[str] | None]]:
+    """Names, and with ``verbose`` their arguments."""
+    from probescope.sources import registry
+
     for name in registry.list_probes(pattern, ctx):
-        yield name, _arguments(name, ctx) if verbose else []
+        yield name, _arguments(name, ctx) if verbose else None
 
 
-def _arguments(name: str, ctx: object) -> list[str]:
+def _arguments(name: str, ctx: ResolveContext) -> list[str]:
     from probescope.api import parse_probe
     from probescope.errors import ProbescopeError
     from probescope.sources import registry
 
     try:
-        spec: ProbeSpec = parse_probe(name)
-        sites = registry.resolve(spec, ctx)  # type: ignore[arg-type]
-        return registry.describe(sites[0], ctx)  # type: ignore[arg-type]
+        return registry.describe(registry.resolve(parse_probe(name.rstrip(":")), ctx)[0], ctx)
     except ProbescopeError:
         return []
 
 
-def _line(name: str, arguments: list[str], *, as_json: bool) -> str:
+def _line(name: str, arguments: list[str] | None, *, as_json: bool) -> str:
     if as_json:
         import json
 
-        return json.dumps({"probe": name, "arguments": arguments}) + "\n"
-    return "".join([name + "\n", *(f"    {a}\n" for a in arguments)])
+        found: dict[str, object] = {"probe": name, "source": name.partition(":")[0]}
+        return json.dumps(found if arguments is None else {**found, "arguments": arguments}) + "\n"
+    return "".join([name + "\n", *(f"    {a}\n" for a in arguments or ())])
+
+
+# --- when there is nothing
+# ----------------------------------------------------------------------------------------------
+
+
+def _nothing(pattern: str, ctx: ResolveContext) -> Exception:
+    from probescope.errors import ProbeError
+    from probescope.sources.globs import is_glob
+
+    reasons = [f"{source}: {why}" for source, why in missing(_sources(pattern))]
+    near = [] if is_glob(pattern) else [f"did you mean {n}?" for n in _nearest(pattern, ctx)]
+    hints = [*near, *reasons] or ["probescope list '*WORD*' looks in all names of the kernel"]
+    return ProbeError(f"no probe matches {pattern}", hints=hints)
+
+
+def _sources(pattern: str) -> Sequence[str]:
+    """The sources that a pattern looks into."""
+    from probescope.model.probe import SHORT_NAMES, SOURCES
+    from probescope.sources import registry
+    from probescope.sources.globs import is_glob, matches
+
+    head, colon, _ = pattern.partition(":")
+    if not colon and head not in SOURCES and head not in SHORT_NAMES:
+        return registry.LISTED
+    return [s for s in registry.LISTED if matches(head, s)] if is_glob(head) else [SHORT_NAMES.get(head, head)]
+
+
+def missing(sources: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Sources that have nothing to list on this machine, or may not be asked, and why."""
+    from probescope.api import resolve_context
+    from probescope.errors import ProbescopeError
+    from probescope.sources import registry
+
+    ctx = resolve_context()
+    for name in sources:
+        why = registry.unavailable(name)
+        if not why and name in registry.LISTED:
+            try:
+                registry.source(name).list_names(name, "no:such:name", ctx)
+            except ProbescopeError as e:
+                why = "; ".join([str(e), *e.hints[:1]])
+        if why:
+            yield name, why
+
+
+def _tell_missing(patterns: Sequence[str]) -> None:
+    """Who asks for everything learns what everything is without."""
+    from probescope.sources.globs import is_glob
+
+    wanted = [p for p in patterns if is_glob(p.partition(":")[0]) and p.partition(":")[0] == "*"]
+    for name, why in missing(_sources("*")) if wanted else ():
+        sys.stderr.write(f"WARNING: no {name} probes are listed: {why}\n")
+
+
+def _nearest(pattern: str, ctx: ResolveContext) -> list[str]:
+    """Names that a misspelt one may have meant: beside it, else in its source; for a bare word the last parts of
+    all."""
+    from probescope.diagnostics import nearest
+
+    head, colon, _ = pattern.partition(":")
+    if not colon:
+        by_word = {n.rstrip(":").rpartition(":")[2]: n for n in _names("*", ctx)}
+        return [by_word[w] for w in nearest(pattern, _few(pattern, by_word))]
+    for beside in (pattern.rpartition(":")[0], head):
+        names = _names(f"{beside}:*", ctx)
+        found = nearest(pattern, _few(pattern, names))
+        if found:
+            return list(found)
+    return []
+
+
+def _names(pattern: str, ctx: ResolveContext) -> list[str]:
+    from probescope.errors import ProbescopeError
+    from probescope.sources import registry
+
+    try:
+        return list(registry.list_probes(pattern, ctx))
+    except ProbescopeError:
+        return []
+
+
+def _few(word: str, names: Iterable[str]) -> list[str]:
+    """Comparing with 100,000 names would take seconds: those that begin alike are enough."""
+    found = list(names)
+    start = word.rfind(":") + 1
+    for size in range(start + 1, len(word)):
+        if len(found) <= NEAREST_AMONG:
+            break
+        found = [n for n in found if n.startswith(word[:size])]
+    return found[:NEAREST_AMONG]

@@ -43,7 +43,7 @@ def _plan(built: Built) -> str:
 
 
 def _plan_lines(built: Built) -> Iterator[str]:
-    from probescope.plan.explain import step_text
+    from probescope.plan.explanation import step_text
 
     plan = built.plan.plan
     for choice in plan.choices:

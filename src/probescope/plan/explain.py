@@ -9,129 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probescope.errors import ProbeError
-from probescope.frozen import dataclass, fields, replace
+from probescope.frozen import replace
 from probescope.ir.needs import Needs, needs
 from probescope.ir.program import Clause, MapDecl, Program
 from probescope.ir.stmt import MapUpdate
-from probescope.kernel.uapi.bpf import ATTACH_TYPES, PROG_TYPES
 from probescope.model.features import Features
-from probescope.model.plan import Choice, Load, Step
+from probescope.model.plan import Choice, Step
 from probescope.model.site import RawTracepointAttach, Site, UprobeAttach, UserAttach
 from probescope.model.types import Agg
 from probescope.plan.bpf import plan_bpf
 from probescope.plan.equivalents import Equivalent, equivalents
-from probescope.plan.explain_rows import NO_NEEDS, Facts, Row, knowledge, lacking, rows, state
-from probescope.plan.instead import Instead, instead
-from probescope.plan.knowledge import SETUP_MS, Interface
+from probescope.plan.explain_rows import NO_NEEDS, Facts, knowledge, lacking, rows, state
+from probescope.plan.explanation import Explained, Explanation, Variant
+from probescope.plan.instead import instead
+from probescope.plan.knowledge import SETUP_MS
 from probescope.plan.ladder import Asked, rungs, site_features
 from probescope.plan.mechanism import State
 from probescope.plan.request import BpfPlan
 
 MOST_NOTED = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """What a probe alone would be served by, if the program asked for more: ``asks`` in words."""
-
-    asks: str
-    mechanism: str
-    cost_ns: int
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """What is told of some sites that are served alike. ``line``: of the clause in the program's text, 0 for a probe
-    alone. ``reason`` is empty, or says why nothing here can serve them. ``mechanism``: the one that is taken."""
-
-    clause: int
-    line: int
-    probe: str
-    sites: tuple[str, ...]
-    mechanism: str
-    reason: str
-    asks: tuple[str, ...]
-    rows: tuple[Row, ...]
-    variants: tuple[Variant, ...]
-    interface: Interface
-    stability: str
-    kernel: str
-    arguments: tuple[str, ...]
-    notes: tuple[str, ...]
-    instead: tuple[Instead, ...]
-    equivalents: tuple[tuple[Equivalent, State], ...]
-
-    @property
-    def usable(self) -> bool:
-        return not self.reason
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            "clause": self.clause,
-            "line": self.line,
-            "probe": self.probe,
-            "sites": list(self.sites),
-            "usable": self.usable,
-            "reason": self.reason,
-            "mechanism": self.mechanism,
-            "asks": list(self.asks),
-            "mechanisms": [r.to_json() for r in self.rows],
-            "variants": [
-                {"asks": v.asks, "mechanism": v.mechanism, "cost_ns": v.cost_ns, "why": v.why} for v in self.variants
-            ],
-            "interface": self.interface,
-            "stability": self.stability,
-            "kernel": self.kernel,
-            "arguments": list(self.arguments),
-            "notes": list(self.notes),
-            "instead": [{"probe": i.probe, "why": i.why} for i in self.instead],
-            "equivalents": [
-                {"tool": e.tool, "command": e.command, "gives": e.about, "here": here} for e, here in self.equivalents
-            ],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """The whole answer. ``steps``: the exact kernel steps, in order; where nothing can serve the probe here, those of
-    a kernel that has what it takes (``elsewhere``). ``setup_ms``: what attaching and letting go take, about. ``setup``:
-    what comes before the steps, in words. ``whole``: how the peers run the whole program."""
-
-    parts: tuple[Explanation, ...]
-    steps: tuple[Step, ...]
-    setup_ms: tuple[float, float]
-    notes: tuple[str, ...] = ()
-    elsewhere: bool = False
-    setup: tuple[str, ...] = ()
-    whole: tuple[Equivalent, ...] = ()
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            "parts": [p.to_json() for p in self.parts],
-            "setup": list(self.setup),
-            "steps": [_step_json(s) for s in self.steps],
-            "steps_hold_elsewhere": self.elsewhere,
-            "attach_ms": round(self.setup_ms[0], 1),
-            "detach_ms": round(self.setup_ms[1], 1),
-            "notes": list(self.notes),
-            "equivalents": [{"tool": e.tool, "command": e.command, "gives": e.about} for e in self.whole],
-        }
-
-
-def _step_json(step: Step) -> dict[str, object]:
-    values = {f.name: getattr(step, f.name) for f in fields(step)}
-    return {"step": type(step).__name__, "text": step_text(step), **values}
-
-
-def step_text(step: Step) -> str:
-    """As the plan has it; a load with the types that BPF_PROG_LOAD is given."""
-    if not isinstance(step, Load):
-        return str(step)
-    kind = PROG_TYPES[step.prog_type] if step.prog_type < len(PROG_TYPES) else str(step.prog_type)
-    names = {number: name for name, number in ATTACH_TYPES.items()}
-    attach = f", attach type {names.get(step.attach_type, step.attach_type)}" if step.attach_type else ""
-    return f"{step}: type {kind}{attach}{', sleepable' if step.sleepable else ''}"
 
 
 # --- a probe alone

@@ -115,10 +115,12 @@ def list_probes(pattern: str, ctx: ResolveContext) -> Iterator[str]:
         if head in SOURCES or head in SHORT_NAMES:
             rest = "*"
         else:
-            wanted, rest = list(LISTED), head if is_glob(head) else f"*{head}*"
+            wanted, rest = list(listed), head if is_glob(head) else f"*{head}*"
     for name in wanted:
+        # a word is looked for in the names of functions, not of binaries: those of the process are all looked into
+        full = f"*:{rest}" if name in LISTED_WITH_PID and not colon else rest
         try:
-            names = source(name).list_names(name, rest or "*", ctx)
+            names = source(name).list_names(name, full or "*", ctx)
         except (KernelError, ProbeError, FormatError):
             if len(wanted) == 1:
                 raise
