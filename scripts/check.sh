@@ -16,4 +16,5 @@ check pyright .venv/bin/pyright
 check imports .venv/bin/lint-imports
 check rooms .venv/bin/python -m checks.rooms
 check sizes .venv/bin/python -m checks.sizes
+check reference .venv/bin/python -m checks.reference
 [ -z "$failed" ] || { echo "failed:$failed"; exit 1; }
