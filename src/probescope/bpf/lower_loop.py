@@ -17,7 +17,7 @@ from probescope.bpf.lir import Block, Reg
 from probescope.bpf.lower import Fn, Held, Lower, Place
 from probescope.bpf.lower_copy import copy_value
 from probescope.bpf.lower_scalar import narrow, number
-from probescope.bpf.lower_vars import FRAME_RETURNED, enter_callback, place_of, store
+from probescope.bpf.lower_vars import FRAME_RETURNED, enter_callback, place_of, store, unknown
 from probescope.bpf.lower_walk import start, unknown_zero
 from probescope.bpf.scan import FALLBACK_TURNS, turns
 from probescope.bpf.storage import Storage
@@ -256,7 +256,7 @@ def callback(l: Lower, parameters: int, frame_parameter: int) -> Iterator[tuple[
 
 
 def _return_from_callback(l: Lower) -> None:
-    l.b.store_imm(frame(l), FRAME_RETURNED, 1, 8)
+    l.b.store(frame(l), FRAME_RETURNED, unknown(l, l.b.const(1)), 8)
     l.b.exit_imm(STOP)
 
 

@@ -215,7 +215,8 @@ def delete(l: Lower, e: x.MapDelete) -> Reg:
     with l.scope():
         answer = l.b.call("map_delete_elem", l.b.map(storage.spec.name), key(l, storage, e.key))
     b = l.b
-    return b.alu_imm("add", b.alu_imm("sar", answer, 63), 1)  # 0 -> 1, a negative error -> 0
+    # 0 -> 1, a negative error -> 0; before "bpf: return long from bpf_map_ops funcs" (6.4) only 32 bits of it are there
+    return b.alu_imm("add", b.alu_imm("sar", b.sext(answer, 32), 63), 1)
 
 
 def _delete_alone(l: Lower, storage: Storage) -> Reg:

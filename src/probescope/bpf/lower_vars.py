@@ -1,11 +1,11 @@
 """Scratch variables: where each lives, reading and writing them.
 
-a number                          a register of the function that uses it
-... captured by a callback        8 bytes of the frame, the block of stack that callbacks get the address of
-a small string, tuple, array      the stack (settings.on_stack_limit)
-a larger one, or one of a callback   scratch memory
+- a number: a register of the function that uses it;
+- a number that a callback captures: 8 bytes of the frame, the piece of stack whose address callbacks get;
+- a small string, tuple or array: the stack (settings.on_stack_limit);
+- a larger one, or one that a callback uses: scratch memory.
 
-frame:   context | scratch memory | returned | variable | variable | ...
+    frame:   context | scratch memory | returned | variable | variable | ...
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from probescope.bpf.lir import Reg, Slot
 from probescope.bpf.lower import Fn, Lower, Place
 from probescope.bpf.lower_copy import clear, copy_value
 from probescope.bpf.lower_scalar import number
+from probescope.bpf.lower_walk import unknown_zero
 from probescope.ir import expr as x
 from probescope.ir import stmt as s
 from probescope.ir.walk import walk
@@ -33,7 +34,7 @@ def plan(l: Lower) -> None:
         t = l.variables[name]
         size = room(l, t)
         small = size <= align_up(l.program.settings.on_stack_limit, 8) and canonical(t)
-        if name in l.scan.captured and (in_register(t) or small):
+        if name in l.scan.captured and in_register(t):
             l.captured[name] = frame
             frame += size
         elif not in_register(t) and name not in l.bound:
@@ -145,7 +146,7 @@ def store(l: Lower, name: str, value: Reg) -> None:
     """Into a variable that holds a register value."""
     if name in l.captured:
         place = place_of(l, name)
-        l.b.store(place.base, place.off, value, 8)
+        l.b.store(place.base, place.off, value if l.fn is l.main else unknown(l, value), 8)
     else:
         l.b.assign(_register(l, name), value)
 
@@ -160,6 +161,12 @@ def fill_frame(l: Lower) -> None:
         l.b.store(frame, FRAME_SCRATCH, l.fn.scratch, 8)
     if any(isinstance(n, s.Return) for n in walk(l.clause.body)):
         l.b.store_imm(frame, FRAME_RETURNED, 0, 8)
+
+
+def unknown(l: Lower, value: Reg) -> Reg:
+    """The same number, unknown to the verifier. Until "bpf: verify callbacks as if they are called unknown number of
+    times" (6.7) it took a callback to run exactly once, and removed the code for anything else."""
+    return l.b.alu("add", value, unknown_zero(l))
 
 
 def enter_callback(l: Lower, fn: Fn, frame: Reg) -> None:

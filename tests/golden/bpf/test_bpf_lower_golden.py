@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from bpf_object import NEW, program, unit
+from bpf_object import MODERN, program, unit
 
 from probescope.bpf.compile import compile_program
 from probescope.bpf.listing import list_object
@@ -105,13 +105,13 @@ PROGRAMS = {
         unit(kind="kprobe", in_user=True, args=(Field("arg0", U64, RegArg(0)),)),
     ),
 }
-FEATURES = {"new": NEW, "6.1": BASELINE_6_1}
+FEATURES = {"modern": MODERN, "6.1": BASELINE_6_1}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_listing(name):
     p, u = PROGRAMS[name]
-    text = list_object(compile_program(p, (u,), Options(features=NEW, cpus=4, types=Kernel(), gate=True)))
+    text = list_object(compile_program(p, (u,), Options(features=MODERN, cpus=4, types=Kernel(), gate=True)))
     file = HERE / f"{name}.txt"
     if os.environ.get("PROBESCOPE_GOLDEN"):
         HERE.mkdir(exist_ok=True)

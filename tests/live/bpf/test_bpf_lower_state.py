@@ -273,7 +273,9 @@ LOOPS = {
     ),
     "one inside another": (
         [
-            s.ForRange("i", I64, number(0), number(50), (s.ForRange("j", I64, I, number(50), (plus("t", number(1)),)),)),
+            s.ForRange(
+                "i", I64, number(0), number(50), (s.ForRange("j", I64, I, number(50), (plus("t", number(1)),)),)
+            ),
             DONE,
         ],
         1275,
