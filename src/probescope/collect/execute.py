@@ -79,7 +79,8 @@ class Execution:
         if step.btf_target and not target:
             target = self._btf_ids.find(kind, step.btf_target, step.module)
             if not target:
-                raise KernelError("bpf(BPF_PROG_LOAD)", ESRCH, where=step.btf_target, hints=["the kernel's BTF lacks it"])
+                lacking = "the kernel's BTF lacks it"
+                raise KernelError("bpf(BPF_PROG_LOAD)", ESRCH, where=step.btf_target, hints=[lacking])
         module = self._btf_ids.object_fd(step.module) if target else None
         try:
             return bpf_prog.prog_load(

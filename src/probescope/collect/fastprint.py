@@ -32,6 +32,7 @@ class Printer:
     ) -> None:
         self._template = template
         self._unpack = unpack.unpack_from
+        self._size = unpack.size
         self._fixes = fixes
         self._tail = tail  # index of the value that lies in the tail, -1 for none
         self._fixed = fixed
@@ -42,8 +43,11 @@ class Printer:
         out: list[str] = []
         add = out.append
         start, count, fixed = at, len(offsets), self._fixed
+        last = len(data) - self._size  # where the last record of this action can begin: others may be shorter
         while at < count:
             where = offsets[at]
+            if where > last:
+                break
             kind, *values = unpack(data, where)
             if kind != action:
                 break
@@ -57,8 +61,9 @@ class Printer:
         return out, at - start
 
 
-def printer(action: Action, layout: RecordLayout) -> Printer | None:
-    """A printer for the action, or ``None`` where its values need more than their own bytes."""
+def printer(action: Action, layout: RecordLayout, mark: str) -> Printer | None:
+    """A printer for the action, or ``None`` where its values need more than their own bytes. ``mark`` is put behind
+    texts that were cut."""
     if action.kind != "printf" or action.format is None or len(layout.tails) > 1:
         return None
     template = ["%%" if p == "%" else p.replace("%", "%%") if isinstance(p, str) else "" for p in action.format.parts]
@@ -69,7 +74,7 @@ def printer(action: Action, layout: RecordLayout) -> Printer | None:
         if isinstance(part, str):
             continue
         t = layout.types[index]
-        made = _conversion(part, t)
+        made = _conversion(part, t, mark)
         if made is None:
             return None
         code, text, fix = made
@@ -84,13 +89,13 @@ def printer(action: Action, layout: RecordLayout) -> Printer | None:
     return Printer("".join(template), struct.Struct("".join(codes)), fixes, tail, align_up(layout.fixed, 8))
 
 
-def _conversion(c: Conv, t: Type) -> tuple[str, str, Fix | None] | None:
+def _conversion(c: Conv, t: Type, mark: str) -> tuple[str, str, Fix | None] | None:
     """Struct code, Python conversion and what to do to the value first; ``None``: not here."""
     if isinstance(t, String) and c.kind == "s":
         precision = f".{c.precision}" if c.precision >= 0 else ""
         width = str(c.width) if c.width >= 0 else ""
         code = "I" if has_tail(t) else f"{t.size}s"
-        return code, f"%{'-' if '-' in c.flags else ''}{width}{precision}s", _text
+        return code, f"%{'-' if '-' in c.flags else ''}{width}{precision}s", _text(t.size, mark)
     if isinstance(t, Int) and c.kind in "diuxXo" and not set(c.flags) & {"'", "#"} and c.precision < 0:
         return _integer(c, t)
     return None
@@ -120,6 +125,13 @@ def _wrapper(bits: int, *, signed: bool, of: Int) -> Fix | None:
     return lambda v: v & mask
 
 
-def _text(v: bytes) -> str:
-    end = v.find(0)
-    return (v if end < 0 else v[:end]).decode("utf-8", "surrogateescape")
+def _text(size: int, mark: str) -> Fix:
+    """Up to the first NUL; a text without one that fills its place was cut."""
+
+    def text(v: bytes) -> str:
+        end = v.find(0)
+        if end >= 0:
+            return v[:end].decode("utf-8", "surrogateescape")
+        return v.decode("utf-8", "surrogateescape") + (mark if len(v) == size else "")
+
+    return text

@@ -62,8 +62,8 @@ class Finisher:
 
     def _make(self, t: Type) -> Callable[[Value], Value]:
         match t:
-            case String():
-                return text_of
+            case String(size=size):
+                return self._text(size)
             case Enum(name=name):
                 names = self._enums.get(name, {})
                 return lambda v: EnumValue(v, names.get(v, ""))
@@ -79,6 +79,11 @@ class Finisher:
                 return self._opaque(t)
             case _:
                 return lambda v: v
+
+    def _text(self, size: int) -> Callable[[Value], Value]:
+        """A text that fills its place without a NUL was cut: it gets the mark."""
+        mark = self._mark
+        return lambda v: text_of(v) if len(v) < size else text_of(v) + mark
 
     def _struct(self, t: Struct) -> Callable[[Value], Value]:
         layout = self._types.layout(t.name) if self._types else None

@@ -57,10 +57,14 @@ class RecordReader:
             decode = self._decoders[action] = record_decoder(self._layouts[action], self._types)
         self._actions.perform(action, decode(memoryview(data)[at:]))
 
+    def _printer(self, action: int) -> Printer | None:
+        mark = self._program.settings.truncation_mark
+        return printer(self._program.actions[action], self._layouts[action], mark)
+
     def _lump(self, action: int, records: Records, at: int) -> int:
         """How many records from ``at`` on were printed as one text; 0 if they have to go one by one."""
         if action not in self._printers:
-            self._printers[action] = printer(self._program.actions[action], self._layouts[action])
+            self._printers[action] = self._printer(action)
         made = self._printers[action]
         if made is None:
             return 0

@@ -17,7 +17,8 @@ class Watch:
         try:
             self._fd = os.pidfd_open(pid)
         except OSError as e:
-            raise UsageError(f"there is no process {pid} ({e.strerror})", hints=["pgrep -a NAME finds processes"]) from None
+            hint = "pgrep -a NAME finds processes"
+            raise UsageError(f"there is no process {pid} ({e.strerror})", hints=[hint]) from None
 
     def fileno(self) -> int:
         return self._fd

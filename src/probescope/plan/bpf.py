@@ -19,6 +19,7 @@ from probescope.model.plan import Choice, Plan, Rejected, Step
 from probescope.model.site import Site, UprobeAttach
 from probescope.plan.attach import attach_steps, load_step
 from probescope.plan.ladder import Asked, Rung, rungs
+from probescope.plan.order import in_order
 from probescope.plan.request import BpfPlan, PlanRequest
 from probescope.plan.user import user_clauses, user_steps, why_not
 
@@ -60,7 +61,7 @@ def plan_bpf(program: Program, request: PlanRequest) -> BpfPlan:
     plan = Plan(
         "bpf",
         tuple(choices),
-        (*loads, *attaches, *user),
+        (*loads, *in_order(attaches), *user),
         notes=_notes(program),
         sites=tuple(s.name for s in program.sites),
     )
