@@ -88,5 +88,5 @@ class Names:
 
 def names_user_code(program: Program) -> bool:
     """Whether any value of the program is a user stack or symbol."""
-    types = [n.type for c in program.clauses for n in clause_nodes(c) if hasattr(n, "type")]
+    types = [getattr(n, "type", None) for c in program.clauses for n in clause_nodes(c)]
     return any(isinstance(t, Opaque) and t.kind in ("ustack", "usym") for t in types)
