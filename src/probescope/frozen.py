@@ -233,7 +233,7 @@ def fields(of: Any) -> tuple[FieldSpec, ...]:
     return tuple(of.__fields__)
 
 
-def replace(value: T, **changes: Any) -> T:
+def replace(value: T, /, **changes: Any) -> T:
     """A copy with some fields changed."""
     current = {f.name: getattr(value, f.name) for f in value.__fields__}  # type: ignore[attr-defined]
     return type(value)(**{**current, **changes})
