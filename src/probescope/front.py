@@ -5,6 +5,7 @@ api.py and cli/ use it; languages know nothing of it: they see an ``Environment`
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,7 @@ def environment(request: Request) -> Environment:
 
 
 def script_options(request: Request) -> ScriptOptions:
+    from probescope.kernel.host import host
     from probescope.lang.bt.files import Disk
     from probescope.lang.bt.frontend import ScriptOptions
     from probescope.lang.bt.params import Params
@@ -66,7 +68,7 @@ def script_options(request: Request) -> ScriptOptions:
         pid=request.pid > 0,
         files=Disk(),
         include_dirs=request.include_dirs,
-        system_dirs=("/usr/include",),
+        system_dirs=(f"/usr/include/{host().machine}-linux-gnu", "/usr/include"),  # the first is Debian's
         includes=request.includes,
     )
     return ScriptOptions(parse, Params.of(request.parameters, request.options), request.environment)
@@ -111,8 +113,13 @@ def _child_path(command: str) -> str:
 
 def _kernel_address(name: str) -> int | None:
     from probescope.collect.host import kernel_symbols
+    from probescope.kernel.advice import kernel_error
 
-    return kernel_symbols().address(name)
+    symbols = kernel_symbols()
+    found = symbols.address(name)
+    if not found and symbols.restricted:
+        raise kernel_error("read addresses in /proc/kallsyms", errno.EACCES, name)
+    return found
 
 
 class _UserAddresses:

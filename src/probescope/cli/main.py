@@ -45,7 +45,21 @@ def usage() -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code. Never raises for anything a user can do."""
     args = list(sys.argv[1:] if argv is None else argv)
+    _open_standard_streams()
     return guarded(lambda: _dispatch(args))
+
+
+def _open_standard_streams() -> None:
+    """Started with one of them closed, a map or a program would get its number, and text be written into that."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def _dispatch(args: list[str]) -> int:

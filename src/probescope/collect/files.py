@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import struct
 
 
 def read_some(path: str, limit: int) -> str:
     """The first ``limit`` bytes of a file, or a line that says why they cannot be read."""
+
+    def opened(name: str, flags: int) -> int:
+        return os.open(name, flags | os.O_NONBLOCK)  # the session goes on beside a named pipe that nobody writes to
+
     try:
-        with open(path, "rb") as f:
-            return f.read(limit).decode("utf-8", "surrogateescape")
+        with open(path, "rb", opener=opened) as f:
+            return (f.read(limit) or b"").decode("utf-8", "surrogateescape")
     except (OSError, ValueError) as e:
         return f"{path}: {getattr(e, 'strerror', None) or e}\n"
 

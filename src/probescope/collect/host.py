@@ -117,6 +117,9 @@ def ring_bytes(asked: int) -> int:
 
 
 def own_namespace() -> tuple[int, int] | None:
-    """(device, inode) of our pid namespace, ``None`` in the initial one."""
-    device, inode = host().inode("/proc/self/ns/pid")
+    """(device, inode) of our pid namespace, ``None`` in the initial one, or where /proc does not tell."""
+    try:
+        device, inode = host().inode("/proc/self/ns/pid")
+    except OSError:
+        return None
     return None if inode == INITIAL_PID_NAMESPACE else (device, inode)

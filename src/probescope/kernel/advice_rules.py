@@ -101,6 +101,13 @@ RULES: tuple[Rule, ...] = (
     Rule("bpf(", _DENIED, _capabilities, lambda s: not s.privileged),
     Rule("perf_event_open", _DENIED, _capabilities, lambda s: not s.privileges.may("perfmon")),
     Rule("perf_event_open", _DENIED, _paranoid, _too_paranoid),
+    Rule(
+        "perf_event_open",
+        _DENIED,
+        # 6.16 and stable kernels: "perf: Revert to requiring CAP_SYS_ADMIN for uprobes"
+        "a uprobe through perf needs CAP_SYS_ADMIN here: add +sys_admin to the capabilities, or run as root",
+        lambda s: bool(s.get("path")) and s.privileges.may("perfmon") and not s.privileges.may("sys_admin"),
+    ),
     Rule("mmap(perf event)", (e.EPERM,), _locked_pages),
     Rule("bpf(", _DENIED, _lockdown, lambda s: s.privileges.lockdown in {"integrity", "confidentiality"}),
     Rule("perf_event_open", _DENIED, _lockdown, lambda s: s.privileges.lockdown in {"integrity", "confidentiality"}),
@@ -202,6 +209,12 @@ RULES: tuple[Rule, ...] = (
     Rule("write /", _DENIED, "this kernel forbids it even to root", lambda s: s.privileges.uid == 0),
     Rule("read /", _DENIED, "needs root: sudo probescope ...", lambda s: s.privileges.uid != 0),
     Rule("read /", _DENIED, "this kernel forbids it even to root", lambda s: s.privileges.uid == 0),
+    Rule("open /sys", (e.ENOENT,), "is sysfs mounted? sudo mount -t sysfs nodev /sys"),
+    Rule(
+        "read addresses",
+        _DENIED,
+        "CAP_SYSLOG shows them, unless kernel.kptr_restrict is 2: add +syslog to the capabilities, or run as root",
+    ),
     Rule("open /proc", _DENIED, "another user's process: run as root, or as that user (kernel.yama.ptrace_scope)"),
     # --- anything
     Rule("", (e.EMFILE,), "too many open descriptors: ulimit -n 65536"),

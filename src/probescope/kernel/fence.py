@@ -13,9 +13,12 @@ def _nothing() -> None:
 
 
 def _barrier() -> None:
-    """Taking a lock is an acquire operation: later loads stay behind it. Leaving it is a release."""
+    """Leaving a lock is a release, which nothing earlier passes; taking it is an acquire, which nothing later passes.
+    A release and an acquire after it keep their order, so nothing crosses the pair."""
     with _lock:
-        return
+        pass
+    with _lock:
+        pass
 
 
 read_fence = _nothing if os.uname().machine in {"x86_64", "AMD64"} else _barrier

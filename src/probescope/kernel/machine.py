@@ -35,17 +35,23 @@ def _cpus(name: str) -> list[int]:
     cache = host().cache
     key = "cpus_" + name
     if key not in cache:
-        cache[key] = parse_cpus(host().read_text(f"/sys/devices/system/cpu/{name}", 1 << 16))
+        path = f"/sys/devices/system/cpu/{name}"
+        try:
+            cache[key] = parse_cpus(host().read_text(path, 1 << 16))
+        except OSError as e:
+            from probescope.kernel.advice import kernel_error
+
+            raise kernel_error(f"open {path}", e.errno or 0) from None
     return list(cache[key])
 
 
 def possible_cpus() -> list[int]:
-    """CPUs that may ever come online: per-CPU maps hold a slot for each. Raises OSError, FormatError."""
+    """CPUs that may ever come online: per-CPU maps hold a slot for each. Raises KernelError, FormatError."""
     return _cpus("possible")
 
 
 def online_cpus() -> list[int]:
-    """CPUs online when first asked. Raises OSError, FormatError."""
+    """CPUs online when first asked. Raises KernelError, FormatError."""
     return _cpus("online")
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 from typing import Self
 
-from probescope.kernel.fence import read_fence
+from probescope.kernel.fence import read_fence, write_fence
 from probescope.kernel.host import FdLike, Mapping, host
 from probescope.kernel.records import NOTHING, Records
 from probescope.kernel.uapi.bpf import BPF_RINGBUF_BUSY_BIT, BPF_RINGBUF_DISCARD_BIT, BPF_RINGBUF_HDR_SZ
@@ -70,6 +70,7 @@ class RingBuffer:
         Discarded ones are left out of ``offsets``. Empty when nothing is complete."""
         records, end = self._peek(limit)
         if end:
+            write_fence()
             self._consumer[0] += end
         return records
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probescope.errors import FormatError
+from probescope.errors import FormatError, KernelError
 from probescope.kernel import cgroups, machine, privileges
 from probescope.kernel.fake import FakeHost
 from probescope.kernel.host import use_host
@@ -39,6 +39,12 @@ def test_cpu_lists_give_numbers_or_a_format_error(text):
     """Never another exception."""
     with contextlib.suppress(FormatError):
         assert all(0 <= n < 65536 for n in machine.parse_cpus(text))
+
+
+def test_without_sysfs_there_is_a_typed_error_with_the_way_to_mount_it():
+    with use_host(FakeHost()), pytest.raises(KernelError, match="cpu/possible failed: ENOENT") as caught:
+        machine.possible_cpus()
+    assert "mount -t sysfs" in caught.value.hints[0]
 
 
 def test_sysctls():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from lang_shape import program, shape
 
@@ -9,6 +12,7 @@ from probescope.diagnostics import Source
 from probescope.errors import ScriptError
 from probescope.lang.bt import ast
 from probescope.lang.bt.cdecl import CStruct
+from probescope.lang.bt.files import Disk
 from probescope.lang.bt.parser import ParseOptions, parse
 
 
@@ -55,6 +59,7 @@ def value(defines: str, text: str) -> str:
         ("#define N 1 // one\n#define M 2 /* two */", "N + M", "(+ 1 2)"),
         ("#define N 1\n#undef N", "N", "N"),
         ("  #  define  N  3", "N", "3"),
+        ("#define stdin stdin", "stdin", "stdin"),  # the C library's headers have it, and C leaves the word alone
     ],
 )
 def test_defines(defines: str, text: str, tree: str) -> None:
@@ -136,6 +141,14 @@ def test_headers_of_the_kernel_and_of_c_need_not_exist() -> None:
         "<stdint.h>",
         "<sys/socket.h>",
     ]
+
+
+def test_a_pipe_is_no_header(tmp_path: Path) -> None:
+    """Opening one that nobody writes to would wait for ever."""
+    pipe = tmp_path / "pipe.h"
+    os.mkfifo(pipe)
+    with pytest.raises(ScriptError, match="file not found"):
+        parse(Source("stdin", f'#include "{pipe}"\nbegin {{ }}'), ParseOptions(files=Disk()))
 
 
 def test_headers_of_the_user_are_read() -> None:

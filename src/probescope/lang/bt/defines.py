@@ -1,7 +1,8 @@
 """C macros of ``#define``: tokens for a word, put in while the text is read.
 
 As in this language, the text of an object-like macro is one value: ``#define N 1 + 2`` makes ``N * 3`` nine. A macro
-with parameters is expanded as C does it. A macro that leads to itself is an error.
+with parameters is expanded as C does it. A macro that leads to itself is an error; one that is its own name stands for
+it.
 """
 
 from __future__ import annotations
@@ -79,6 +80,8 @@ class Defines:
         return out
 
     def _allowed(self, define: Define, inside: tuple[str, ...], place: Token) -> bool:
+        if define.body == define.name:  # ``#define stdin stdin`` is how the C library's headers say that it is there
+            return False
         if define.name in inside:
             self._report(f"macro recursion: {' > '.join((*inside, define.name))}", place)
             return False

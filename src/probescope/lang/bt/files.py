@@ -35,11 +35,19 @@ class NoFiles:
 
 
 class Disk:
-    """The files of this machine, at most ``MAX_BYTES`` each."""
+    """The regular files of this machine, at most ``MAX_BYTES`` each."""
 
     def read(self, path: str) -> str | None:
+        import os
+        import stat
+
+        def opened(name: str, flags: int) -> int:
+            return os.open(name, flags | os.O_NONBLOCK)  # a named pipe must not hold us up
+
         try:
-            with open(path, "rb") as file:
+            with open(path, "rb", opener=opened) as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return None
                 data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError):
             return None
