@@ -1,4 +1,4 @@
-"""Reference pages that are made from the product's own tables: `python -m checks.reference` says whether they are up to date,
+"""Reference pages made from the product's own tables: `python -m checks.reference` says whether they are up to date,
 `python -m checks.reference --write` makes them so.
 """
 
@@ -16,7 +16,8 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "language-reference.md"
 
 HEAD = """# Language reference
 
-Made from the tables that the compiler itself uses (`python -m checks.reference --write`). How the pieces fit together is in
+Made from the tables that the compiler itself uses (`python -m checks.reference --write`). \
+How the pieces fit together is in
 [the language](language.md).
 """
 
@@ -54,7 +55,8 @@ def config() -> str:
     defaults = Config()
     names = [f.name for f in Config.__fields__ if f.name != "explicit"]  # type: ignore[attr-defined]
     rows = [f"| `{n}` | `{getattr(defaults, n)!r}` |\n" for n in names]
-    text = "Set in the script, `config = { max_strlen = 128 }`, or by the environment, which wins: `BPFTRACE_MAX_STRLEN=128`."
+    text = "Set in the script, `config = { max_strlen = 128 }`, or by the environment, which wins: "
+    text += "`BPFTRACE_MAX_STRLEN=128`."
     return f"## Configuration\n\n{text}\n\n| key | default |\n|---|---|\n" + "".join(rows)
 
 
@@ -64,7 +66,7 @@ def short_names() -> str:
 
 
 def page() -> str:
-    return "\n".join([HEAD, short_names(), builtins(), functions(), config()])
+    return f"{HEAD}\n{short_names()}\n{builtins()}\n{functions()}\n{config()}"
 
 
 def main(argv: list[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probescope.bpf import tables as _tables  # noqa: F401 - fills the tables of lower.py
+from probescope.bpf import tables as _tables  # noqa: F401  # pyright: ignore[reportUnusedImport] - fills lower.py
 from probescope.bpf.assemble import assemble
 from probescope.bpf.btf_writer import BtfWriter, func_info
 from probescope.bpf.code import Code

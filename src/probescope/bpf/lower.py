@@ -14,7 +14,7 @@ run again, prepared. That keeps programs that need nothing free of everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, NoReturn
 
@@ -206,7 +206,7 @@ class Lower:
     # --- regions ------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> Generator[None, None, None]:
         """Temporaries made inside end with it."""
         fn = self.fn
         slots: list[Slot] = []
@@ -222,7 +222,7 @@ class Lower:
         fn.live, self.scratch_at = live, mark
 
     @contextmanager
-    def arm(self, block: Block | None = None) -> Iterator[None]:
+    def arm(self, block: Block | None = None) -> Generator[None, None, None]:
         """Code that may not run: what it computes is not known afterwards. Begins in ``block``."""
         if block is not None:
             self.b.place(block)

@@ -8,7 +8,7 @@ callback   the body is a function; it gives 0 to go on, 1 to stop. A Return insi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from probescope.bpf.builder import Builder
@@ -239,7 +239,7 @@ def frame(l: Lower) -> Reg:
 
 
 @contextmanager
-def callback(l: Lower, parameters: int, frame_parameter: int) -> Iterator[tuple[str, tuple[Reg, ...]]]:
+def callback(l: Lower, parameters: int, frame_parameter: int) -> Generator[tuple[str, tuple[Reg, ...]], None, None]:
     """Another function of the program: what is lowered inside goes there. Gives its name and parameters."""
     outer = l.fn
     name = l.new_name("loop")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from probescope.bpf.builder import Size
 from probescope.bpf.lir import Block, Reg
 from probescope.bpf.lower import Lower, Place
 from probescope.bpf.lower_copy import chunks
@@ -65,7 +66,7 @@ def _follows(l: Lower, here: Place, text: bytes, found: Block, again: Block) -> 
     """The first bytes decide most of the time; the others are looked at together."""
     b = l.b
     wide = here.where == "value"
-    parts = list(chunks(len(text), here)) if wide else [(k, 1) for k in range(len(text))]
+    parts: list[tuple[int, Size]] = list(chunks(len(text), here)) if wide else [(k, 1) for k in range(len(text))]
     difference = None
     for n, (at, size) in enumerate(parts):
         value = b.load(here.base, here.off + at, size)

@@ -80,7 +80,8 @@ def at(l: Lower, where: m.Location, t: Type) -> Reg:
             return narrow(l, saved_register(l, l.arch.syscall_regs[i]), t)
         case m.DataLoc():
             return data_address(l, where)[0]
-    return l.refuse(f"{type(where).__name__} holds no number")
+        case _:
+            return l.refuse(f"{type(where).__name__} holds no number")
 
 
 def _slot(l: Lower, i: int, t: Type) -> Reg:

@@ -1,4 +1,4 @@
-"""``probescope demo``: three questions, answered on this machine as it is now, with every line of the programs explained."""
+"""``probescope demo``: three questions, answered on this machine as it is now; every line of the programs explained."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import os
 from typing import Literal, Protocol
 
 from probescope.errors import SessionError
+from probescope.kernel.host import host
 from probescope.model.output import Output
 
 LUMP = 1 << 16
@@ -53,7 +54,7 @@ def _write(fd: int, text: str) -> None:
         try:
             data = data[os.write(fd, data) :]
         except BlockingIOError:  # somebody made our terminal or pipe non-blocking
-            _wait_for_room(fd)
+            host().wait_for_room(fd)
         except BrokenPipeError:
             raise
         except OSError as e:
@@ -66,11 +67,3 @@ def _tell(fd: int, text: str) -> None:
         _write(fd, text)
     except (BrokenPipeError, SessionError):
         return
-
-
-def _wait_for_room(fd: int) -> None:
-    import select
-
-    p = select.poll()
-    p.register(fd, select.POLLOUT)
-    p.poll()

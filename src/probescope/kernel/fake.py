@@ -116,6 +116,9 @@ class FakeHost(Host):
     def poll(self, fds: list[int], timeout_ms: int) -> list[int]:
         return fds
 
+    def wait_for_room(self, fd: int) -> None:
+        """There is always room."""
+
     def close(self, fd: int) -> None:
         self.closed.append(fd)
 

@@ -141,6 +141,14 @@ class Host:
             p.register(fd, select.POLLIN)
         return [fd for fd, _ in p.poll(timeout_ms)]
 
+    def wait_for_room(self, fd: int) -> None:
+        """Returns when ``fd`` takes more bytes, or will never do again."""
+        import select
+
+        p = select.poll()
+        p.register(fd, select.POLLOUT)
+        p.poll()
+
     # --- descriptors
     # ---------------------------------------------------------------------------------------------------
 

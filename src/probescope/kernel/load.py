@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 _SCRIPT = "while :; do ls -lR /usr/share > /dev/null 2>&1; cksum /bin/* > /dev/null 2>&1; sleep 0.2; done"
 
 
 @contextmanager
-def background_load(*, active: bool = True) -> Iterator[str]:
+def background_load(*, active: bool = True) -> Generator[str, None, None]:
     """Runs while the block does; gives its description, or an empty text where nothing runs."""
     import os
     import signal

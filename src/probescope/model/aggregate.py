@@ -196,10 +196,10 @@ def loglinear_bucket(value: int, factor: int, low: int, high: int, steps: int) -
 
 
 def _tseries(agg: Agg) -> Monoid:
-    inner = monoid(Agg(_INNER[agg.args[2]], agg.value)) if len(agg.args) > 2 else None  # type: ignore[arg-type]
-    if inner is None:
+    if len(agg.args) != 3:
         raise ValueError("tseries needs (interval_ns, count, inner aggregation)")
-    most = agg.args[1]
+    _, most, code = agg.args
+    inner = monoid(Agg(_INNER[code], agg.value))  # type: ignore[arg-type]
 
     def keep(s: dict[int, State]) -> dict[int, State]:
         if not s:

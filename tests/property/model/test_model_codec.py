@@ -72,7 +72,7 @@ def test_zero_is_all_zero_bytes(t):
 
 
 def test_record_with_tails_by_hand():
-    """The layout drawn in abi.py, byte by byte: action 5, a u32, a long string's length, a buffer's length, then their bytes."""
+    """The layout drawn in abi.py: action 5, a u32, lengths of a long string and a buffer, then their bytes."""
     layout = record_layout((U32, String(100), Buffer(8)))
     raw = bytes.fromhex("05000000 00000000 07000000 03000000 02000000 00000000".replace(" ", "")) + b"abc" + b"\xff\x00"
     assert layout.fixed == 24

@@ -59,11 +59,11 @@ class Memory(Blank):
         return data[at : at + size] if 0 <= at < len(data) else None
 
 
-def run(*body, maps=(), variables=(), predicate=None, settings=Settings(), event=None):
+def run(*body, maps=(), variables=(), predicate=None, settings=None, event=None):
     """(emitted, store, errors) of one firing."""
     emitted: list[tuple[int, tuple]] = []
     clause = Clause(0, (SITE,), tuple(body), predicate, tuple(variables))
-    program = Program((clause,), tuple(maps), (Action("print", (I64,)),), settings)
+    program = Program((clause,), tuple(maps), (Action("print", (I64,)),), settings or Settings())
     store = MemoryStore(program)
     machine = Machine(program, store, lambda a, v: emitted.append((a, v)))
     machine.run(0, event or Memory())

@@ -153,7 +153,7 @@ def rebuild(node: N, change: Callable[[Any], Any]) -> N:
         changed = changed or value is not old
         values.append(value)
     make: Any = type(node)
-    return make(*values) if changed else node  # type: ignore[no-any-return]
+    return make(*values) if changed else node
 
 
 def relocate(node: N, span: Span) -> N:

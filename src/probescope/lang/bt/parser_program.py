@@ -7,9 +7,9 @@ probe     point ("," point)* ","? ("/" expression "/")? block
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from probescope.lang.bt.ast import (
     AttachPoint,
@@ -266,7 +266,7 @@ class ProgramParser(StatementParser):
         raise NotImplementedError
 
 
-_ITEMS = {
+_ITEMS: dict[str, Callable[[Any], Item]] = {
     **dict.fromkeys(("struct", "union", "enum", "typedef"), lambda parser: parser._c_item()),
     "config": ProgramParser._config,
     "import": ProgramParser._import,
