@@ -20,19 +20,28 @@ if TYPE_CHECKING:
 
 AT_A_LOOK = 16  # processes read from /proc at each poll
 MOST_ENDED = 4096  # ended processes whose mappings are kept
+MOST_MAPPED = 4096  # mappings of a process before those that later ones hide are let go
 
 
 class _Process:
     """Mappings in order of their making; ``space`` is built from them when an address is looked up."""
 
-    __slots__ = ("ended", "mapped", "pid", "root", "space")
+    __slots__ = ("ended", "mapped", "most", "pid", "root", "space")
 
     def __init__(self, pid: int, mapped: list[Mapped], root: str = "") -> None:
         self.pid = pid
         self.mapped = mapped
+        self.most = MOST_MAPPED
         self.root = root
         self.space: AddressSpace | None = None
         self.ended = False
+
+    def add(self, mapped: Mapped) -> None:
+        self.mapped.append(mapped)
+        self.space = None
+        if len(self.mapped) > self.most:  # it maps and unmaps all the time
+            self.mapped = [self.mapped[i] for i in _space_of(self).visible()]
+            self.most = max(MOST_MAPPED, 2 * len(self.mapped))
 
 
 class Processes:
@@ -85,8 +94,7 @@ class Processes:
     def _apply(self, change: object) -> None:
         match change:
             case MapEvent(pid=pid, mapped=m):
-                self._of(pid).mapped.append(m)
-                self._of(pid).space = None
+                self._of(pid).add(m)
             case Forked(pid=pid, parent=parent):
                 origin = self._known.get(parent) or self._read(parent)
                 self._known[pid] = _Process(pid, list(origin.mapped) if origin else [], origin.root if origin else "")
@@ -179,27 +187,7 @@ def _root(pid: int) -> str:
 
 
 def _space_of(process: _Process) -> AddressSpace:
-    """Later mappings hide those that they overlap."""
     from probescope.debuginfo.symbolize import AddressSpace
 
-    held: list[Mapped] = []
-    for m in process.mapped:
-        held = [part for old in held for part in _without(old, m)] + [m]
     pid = process.pid
-    return AddressSpace(held, process.root, pid if not process.root else _inner_pid(pid))
-
-
-def _inner_pid(pid: int) -> int:
-    return procfs.pid_in_namespace(pid)
-
-
-def _without(old: Mapped, new: Mapped) -> list[Mapped]:
-    """What is left of ``old`` beside ``new``."""
-    if old.end <= new.start or new.end <= old.start:
-        return [old]
-    out = []
-    if old.start < new.start:
-        out.append(old._replace(end=new.start))
-    if new.end < old.end:
-        out.append(old._replace(start=new.end, offset=old.offset + new.end - old.start))
-    return out
+    return AddressSpace(process.mapped, process.root, pid if not process.root else procfs.pid_in_namespace(pid))

@@ -109,6 +109,11 @@ class AddressSpace:
     def mappings(self) -> Sequence[Mapping]:
         return self._mappings
 
+    def visible(self) -> list[int]:
+        """Which of them later ones do not hide altogether, by their place in the order of making."""
+        seen = {id(m) for m in self._covering}
+        return [i for i, m in enumerate(self._mappings) if id(m) in seen]
+
     def find(self, address: int) -> Mapping | None:
         k = bisect_right(self._starts, address) - 1
         return self._covering[k] if k >= 0 else None

@@ -96,6 +96,7 @@ def test_mappings_cover_as_if_painted_one_after_the_other(rows: list[tuple[int, 
     space = AddressSpace([MapEntry(a, a + n, "r-xp", 0, 0, i, f"/{i}", deleted=False) for i, (a, n) in enumerate(rows)])
     found = {a: m.inode for a in range(-1, 70) if (m := space.find(a)) is not None}
     assert found == owner
+    assert space.visible() == sorted(set(owner.values()))
 
 
 PATHS = st.lists(st.sampled_from(["a", "b", "..", ".", "", "loop", "abs", "up"]), max_size=8).map(

@@ -2,7 +2,7 @@
 
 import struct
 
-from probescope.collect.processes import Processes, _space_of, _without
+from probescope.collect.processes import MOST_MAPPED, Processes, _space_of
 from probescope.collect.sideband import Executed, Exited, Forked, MapEvent, Mapped, Missed, decode
 
 
@@ -41,9 +41,25 @@ def test_short_records_are_passed_over():
 
 
 def test_later_mappings_hide_earlier_ones():
-    old = Mapped(0x1000, 0x5000, 0, "/a", 1)
-    new = Mapped(0x2000, 0x3000, 0, "/b", 2)
-    assert _without(old, new) == [Mapped(0x1000, 0x2000, 0, "/a", 1), Mapped(0x3000, 0x5000, 0x2000, "/a", 1)]
+    """What lies beside the later one keeps its place in the file."""
+    p = Processes()
+    p._apply(Executed(-5))
+    p._apply(MapEvent(-5, Mapped(0x1000, 0x5000, 0, "/a", 1)))
+    p._apply(MapEvent(-5, Mapped(0x2000, 0x3000, 0, "/b", 2)))
+    found = [p.symbol(-5, a) for a in (0x1004, 0x2004, 0x3004)]
+    assert [(f.module, f.offset) for f in found] == [("/a", 4), ("/b", 4), ("/a", 0x2004)]
+
+
+def test_a_process_that_maps_all_the_time_is_bounded():
+    """A plugin that is loaded and unloaded for days: what is hidden for good is let go, what is seen stays."""
+    p = Processes()
+    p._apply(Executed(-5))
+    p._apply(MapEvent(-5, Mapped(0x1000, 0x2000, 0, "/old", 1)))
+    for i in range(3 * MOST_MAPPED):
+        p._apply(MapEvent(-5, Mapped(0x8000, 0x9000, 0, f"/{i}", i)))
+    assert len(p._known[-5].mapped) <= MOST_MAPPED
+    assert p.symbol(-5, 0x1000).module == "/old"
+    assert p.symbol(-5, 0x8000).module == f"/{3 * MOST_MAPPED - 1}"
 
 
 def test_a_process_that_ended_keeps_its_mappings():
