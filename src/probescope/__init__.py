@@ -1,16 +1,17 @@
 """One tool for every tracing mechanism of Linux.
 
-In: nothing. Out: ``__version__``, and the names of ``probescope.api``, looked up on first use: importing this package must
-cost nothing, because every start of the command line does it. Anyone may import this.
+In: nothing. Out: ``__version__``, and the names of ``probescope.api``, looked up on first use: importing this package
+must cost nothing, because every start of the command line does it. Anyone may import this.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from probescope._version import __version__
 
+TYPE_CHECKING = False  # type checkers take it for True; importing typing would take longer than all else here
 if TYPE_CHECKING:
+    from typing import Any
+
     from probescope.api import Request as Request
     from probescope.api import build as build
     from probescope.api import doctor as doctor

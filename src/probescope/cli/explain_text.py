@@ -114,6 +114,8 @@ class _Page:
                 f"{self.look.paint(used.mechanism, 'used')} {serves}: {_about(used)} a hit "
                 f"({cost_class(used.cost_ns)}), so that {one_percent(used.cost_ns)} hits a second take 1 % of a CPU"
             )
+        elif used.through == "probescope":
+            yield from self._indented(used.why)
         else:
             yield from self._indented(f"{self.look.paint(used.mechanism, 'used')} serves it: {used.why}")
         for v in p.variants:

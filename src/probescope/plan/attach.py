@@ -63,21 +63,22 @@ def attach_steps(unit: Unit, sites: Numbered, rung: Rung, request: PlanRequest) 
     """The attachments of one unit, in order of its sites."""
     name = unit.name
     cookies = unit.site_by == "cookie"
+    numbers = tuple(n for n, _ in sites)
     match rung.mechanism.name:
         case "tp_btf" | "fentry" | "fexit":
-            return [AttachTracing(name, rung.mechanism.attach_type, rung.target)]
+            return [AttachTracing(name, rung.mechanism.attach_type, rung.target, sites=numbers)]
         case "raw_tracepoint" if unit.syscalls:
-            return [AttachRaw(name, rung.target)]
+            return [AttachRaw(name, rung.target, sites=numbers)]
         case "raw_tracepoint":
-            return [AttachRaw(name, _raw_event(s), n if cookies else None) for n, s in sites]
+            return [AttachRaw(name, _raw_event(s), n if cookies else None, (n,)) for n, s in sites]
         case "kprobe_multi":
             return _kprobe_multi(name, sites, cookies)
         case "uprobe_multi":
             return _uprobe_multi(name, sites, cookies)
         case "perf_event":
-            return [_perf(name, s, request) for _, s in sites]
+            return [_perf(name, n, s, request) for n, s in sites]
         case _:
-            return [_one(name, n if cookies else 0, s) for n, s in sites]
+            return [_one(name, n, n if cookies else 0, s) for n, s in sites]
 
 
 def _raw_event(site: Site) -> str:
@@ -93,10 +94,11 @@ def _kprobe_multi(name: str, sites: Numbered, cookies: bool) -> list[Step]:
     for n, s in sites:
         attach = cast("KprobeAttach", s.attach)
         by_ret.setdefault(attach.ret, []).append((n, attach.symbol))
-    return [
-        AttachKprobeMulti(name, tuple(f for _, f in group), tuple(n for n, _ in group) if cookies else (), ret)
-        for ret, group in by_ret.items()
-    ]
+    out: list[Step] = []
+    for ret, group in by_ret.items():
+        numbers = tuple(n for n, _ in group)
+        out.append(AttachKprobeMulti(name, tuple(f for _, f in group), numbers if cookies else (), ret, numbers))
+    return out
 
 
 def _uprobe_multi(name: str, sites: Numbered, cookies: bool) -> list[Step]:
@@ -107,46 +109,53 @@ def _uprobe_multi(name: str, sites: Numbered, cookies: bool) -> list[Step]:
     out: list[Step] = []
     for (path, ret, pid), group in groups.items():
         refs = tuple(a.ref_ctr for _, a in group)
+        numbers = tuple(n for n, _ in group)
         out.append(
             AttachUprobeMulti(
                 name,
                 path,
                 tuple(a.offset for _, a in group),
                 refs if any(refs) else (),
-                tuple(n for n, _ in group) if cookies else (),
+                numbers if cookies else (),
                 ret,
                 pid,
+                numbers,
             )
         )
     return out
 
 
-def _perf(name: str, site: Site, request: PlanRequest) -> AttachPerf:
+def _perf(name: str, number: int, site: Site, request: PlanRequest) -> AttachPerf:
     match site.attach:
         case IntervalAttach(period_ns=period):
             cpus = request.cpus[:1]
-            return AttachPerf(name, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, period, 0, cpus, about=site.name)
+            clock = PERF_COUNT_SW_CPU_CLOCK
+            about, sites = site.name, (number,)
+            return AttachPerf(name, PERF_TYPE_SOFTWARE, clock, period, 0, cpus, about=about, sites=sites)
         case PerfAttach() as a:
             pid = a.pid if a.pid > 0 else request.pid or -1
             # a breakpoint or counter on one process follows it from CPU to CPU; -1 says so
             cpus = (-1,) if pid > 0 else request.cpus if a.every_cpu else request.cpus[:1]
+            point = (a.bp_addr, a.bp_len, a.bp_type)
             return AttachPerf(
-                name, a.type, a.config, a.period, a.frequency, cpus, pid, a.bp_addr, a.bp_len, a.bp_type, site.name
+                name, a.type, a.config, a.period, a.frequency, cpus, pid, *point, about=site.name, sites=(number,)
             )
         case other:
             raise AssertionError(f"{type(other).__name__} is not a perf event")
 
 
-def _one(name: str, cookie: int, site: Site) -> Step:
+def _one(name: str, number: int, cookie: int, site: Site) -> Step:
+    sites = (number,)
     match site.attach:
         case TracepointAttach() as a:
-            return AttachTracepoint(name, f"{a.category}:{a.event}", a.id, cookie)
+            return AttachTracepoint(name, f"{a.category}:{a.event}", a.id, cookie, sites)
         case KprobeAttach() as a:
-            return AttachKprobe(name, a.symbol, a.offset, a.address, a.ret, cookie)
+            symbol = f"{a.module}:{a.symbol}" if a.module and a.symbol else a.symbol
+            return AttachKprobe(name, symbol, a.offset, a.address, a.ret, cookie, sites)
         case UprobeAttach() as a:
-            return AttachUprobe(name, a.path, a.offset, a.ref_ctr, a.ret, a.pid, cookie)
+            return AttachUprobe(name, a.path, a.offset, a.ref_ctr, a.ret, a.pid, cookie, sites)
         case IterAttach() as a:
-            return AttachIter(name, a.target, a.pin)
+            return AttachIter(name, a.target, a.pin, sites)
         case UserAttach(kind=kind) as a:
             when: Literal["begin", "end", "signal"] = (
                 "begin" if kind == "begin" else "end" if kind == "end" else "signal"

@@ -22,6 +22,7 @@ from probescope.model.site import (
 )
 
 SECONDS = 5
+TRACE_CMD = ("ftrace:tracefs", "ftrace:switch")
 
 # (type, config) of perf_event_attr: the name that perf's command line has for it, where it differs from ours
 _PERF_NAMES = {(0, 7): "stalled-cycles-frontend", (0, 8): "stalled-cycles-backend"}
@@ -70,7 +71,8 @@ def equivalents(
         case KprobeAttach() | FentryAttach() as a:
             found = _function(a, probe.rpartition(":")[2] if pattern else "", on)
         case UprobeAttach() as a:
-            found = _usdt(site, a, on) if site.source == "usdt" else _uprobe(site, a, on)
+            one = _usdt(site, a, on) if site.source == "usdt" else _uprobe(site, a, on)
+            found = () if pattern else one  # the others would have to be told each place
         case PerfAttach() as a:
             found = _counter(site, a, on)
         case IntervalAttach(period_ns=ns):
@@ -98,7 +100,7 @@ def _event(event: str, on: str) -> tuple[Equivalent, ...]:
             "trace-cmd",
             f"trace-cmd record -e {name} {_only(on)}sleep {SECONDS}; trace-cmd report",
             "each hit, with its fields",
-            ("ftrace:tracefs",),
+            TRACE_CMD,
         ),
     )
 
@@ -135,7 +137,9 @@ def _function(a: KprobeAttach | FentryAttach, pattern: str, on: str) -> tuple[Eq
         tracer, feature = ("function_graph", "ftrace:function_graph") if a.ret else ("function", "ftrace:function")
         functions = shlex.quote(pattern or symbol)
         command = f"trace-cmd record -p {tracer} -l {functions} {_only(on)}sleep {SECONDS}; trace-cmd report"
-        out.append(Equivalent("trace-cmd", command, "durations" if a.ret else "calls and callers", (feature,)))
+        out.append(
+            Equivalent("trace-cmd", command, "durations" if a.ret else "calls and callers", (*TRACE_CMD, feature))
+        )
     return tuple(out)
 
 
@@ -162,7 +166,7 @@ def _uprobe_event(a: UprobeAttach, on: str) -> Equivalent:
         f"echo {event} >> {file} && trace-cmd record -e uprobes:mine {_only(on)}sleep {SECONDS}; "
         f"trace-cmd report; echo '-:mine' >> {file}"
     )
-    return Equivalent("trace-cmd", command, "each hit", ("ftrace:uprobe_events",))
+    return Equivalent("trace-cmd", command, "each hit", (*TRACE_CMD, "ftrace:uprobe_events"))
 
 
 def _usdt(site: Site, a: UprobeAttach, on: str) -> tuple[Equivalent, ...]:

@@ -77,7 +77,7 @@ def _sorted(sites: Sequence[Site], facts: Facts) -> tuple[list[Site], list[Site]
         # sites of a kind differ in nothing that the ladder looks at here, and there may be 100,000 of them
         kind = (site.source, getattr(site.attach, "traceable", None), site_features(site))
         if kind not in known:
-            known[kind] = any(not r.reason for r in rungs(site, asked, facts.request.offers))
+            known[kind] = _serves(site, asked, facts)
         return known[kind]
 
     good = [s for s in sites if not s.reason and serves(s)]
@@ -205,7 +205,7 @@ def _peer_state(e: Equivalent, site: Site, facts: Facts) -> State:
         return "yes"
     if site.reason:
         return "no"
-    return "yes" if any(not r.reason for r in rungs(site, Asked(NO_NEEDS, 1), facts.request.offers)) else "no"
+    return "yes" if _serves(site, Asked(NO_NEEDS, 1), facts) else "no"
 
 
 def _setup_ms(steps: Sequence[Step]) -> tuple[float, float]:
@@ -236,13 +236,22 @@ def explain_program(program: Program, facts: Facts) -> Explained:
 
 def _refusal(program: Program, clause: Clause, facts: Facts) -> str:
     bad = next((s for s in clause.sites if s.reason), None)
-    if bad is not None:
-        return f"{bad.name}: {bad.reason}" if len(clause.sites) > 1 else bad.reason
-    try:
-        plan_bpf(replace(program, clauses=(clause,)), facts.request)
-    except ProbeError as e:
-        return e.what
-    return ""
+    if bad is None:
+        try:
+            plan_bpf(replace(program, clauses=(clause,)), facts.request)
+        except ProbeError as e:
+            asked = Asked(needs(clause), len(clause.sites))
+            bad = next((s for s in clause.sites if not _serves(s, asked, facts)), None)
+            if bad is None:
+                return e.what
+    if bad is None:
+        return ""
+    why = _why_not(bad, facts)
+    return f"{bad.name}: {why}" if len(clause.sites) > 1 else why
+
+
+def _serves(site: Site, asked: Asked, facts: Facts) -> bool:
+    return any(not r.reason for r in rungs(site, asked, facts.request.offers))
 
 
 def _of_choice(program: Program, choice: Choice, sites: list[Site], facts: Facts) -> Explanation:

@@ -32,7 +32,6 @@ from probescope.model.site import (
 )
 from probescope.model.types import CHAR, I64, U64, Agg, Opaque, Pointer, String
 from probescope.plan.bpf import plan_bpf
-from probescope.plan.explain import explanation
 from probescope.plan.request import PlanRequest
 
 FILENAME = Field("filename", Pointer(CHAR, "user"), CtxLoad(24, 8))
@@ -175,20 +174,6 @@ def test_profile_is_on_every_cpu():
     step = made.plan.steps[1]
     assert isinstance(step, AttachPerf)
     assert (step.cpus, step.frequency) == ((0, 1, 2), 99)
-
-
-def test_explanation_tells_everything():
-    p, made = plan(([syscall("sys_enter_openat", 257)], HIT), maps=COUNT)
-    told = explanation(p, made.plan).to_json()
-    first = told["clauses"][0]
-    assert first["mechanisms"][0] == {
-        "mechanism": "tp_btf",
-        "used": True,
-        "cost_ns": 55,
-        "why": "BTF-typed raw tracepoint: cheapest there is",
-    }
-    assert "perf" in first["equivalents"]
-    assert told["steps"][0].startswith("bpf(BPF_PROG_LOAD)")
 
 
 def test_writing_a_plain_map_from_an_interval_is_fine():

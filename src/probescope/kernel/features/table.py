@@ -235,6 +235,7 @@ ftrace:tracefs|the files of ftrace|CONFIG_TRACING; mount -t tracefs nodev /sys/k
 ftrace:instances|private buffers, leaving other tracers alone|CONFIG_TRACING|3.10
 ftrace:function|which kernel functions run|CONFIG_FUNCTION_TRACER, CONFIG_DYNAMIC_FTRACE|2.6.27
 ftrace:function_graph|how kernel functions call each other|CONFIG_FUNCTION_GRAPH_TRACER|2.6.29
+ftrace:switch|switching the function tracer on, which trace-cmd insists on|a kernel that allows it to root|2.6.27
 ftrace:filter_functions|the list of functions that can be traced|CONFIG_DYNAMIC_FTRACE|2.6.27
 ftrace:blk|block requests|CONFIG_BLK_DEV_IO_TRACE|2.6.29
 ftrace:hwlat|latencies that the hardware causes|CONFIG_HWLAT_TRACER|4.9

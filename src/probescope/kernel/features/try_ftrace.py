@@ -58,11 +58,20 @@ def _trigger(text: str) -> Callable[[], None]:
     return go
 
 
+def _switch() -> None:
+    """Writes into ftrace_enabled what it holds: no change. A kernel without the function tracer has no such file."""
+    h = host()
+    path = "/proc/sys/kernel/ftrace_enabled"
+    if h.exists(path):
+        h.write(path, h.read_text(path, 64))
+
+
 _ATTEMPTS: dict[str, Callable[[], None]] = {
     "tracefs": _root,
     "instances": _instances,
     "function": _tracer("function", "set_ftrace_filter"),
     "function_graph": _tracer("function_graph", "set_graph_function"),
+    "switch": _switch,
     "filter_functions": _file("available_filter_functions"),
     "blk": _tracer("blk"),
     "hwlat": _tracer("hwlat"),
