@@ -10,7 +10,9 @@ import pytest
 from bpf_object import FEATURES, NEW, load, program, unit
 
 from probescope.bpf.compile import compile_program
+from probescope.bpf.storage import read_counters
 from probescope.bpf.unit import GLOBAL_STOP, Options
+from probescope.diagnostics import Span
 from probescope.ir import expr as x
 from probescope.ir import stmt as s
 from probescope.ir.program import Action, MapDecl
@@ -177,3 +179,17 @@ def test_perf_buffer_where_there_is_no_ring():
     prog_load(Load(17, bytes(code))).close()
     for m in maps.values():
         m.close()
+
+
+def test_each_failing_read_knows_its_place():
+    """The line and column of the expression that failed, for texts in the tail as for others."""
+    values = tuple(
+        x.ReadStr(String(n), "user", arg(i, U64), span=Span(1, 10 + i, 1, 15 + i))
+        for i, n in enumerate((1024, 16, 300))
+    )
+    p = program([s.Emit(0, values, span=Span(1, 1, 1, 40))], actions=(Action("print", tuple(v.type for v in values)),))
+    with load(p) as loaded:
+        loaded.run(8, AT, 8)
+        counts = read_counters(loaded.maps["counters"].lookup(bytes(4)))
+        places = {(c.kind, c.span.column): n for c, n in zip(loaded.object.counters, counts, strict=True)}
+        assert places == {("read", 10): 1, ("read", 11): 0, ("read", 12): 1, ("ring_full", 1): 0}
