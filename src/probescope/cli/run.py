@@ -64,7 +64,7 @@ def _output_options(p: argparse.ArgumentParser) -> None:
 
 
 def _other_options(p: argparse.ArgumentParser) -> None:
-    p.add_argument("-l", "--list", nargs="?", const="*", metavar="GLOB", help="list probes instead of running")
+    p.add_argument("-l", "--list", action="store_true", help="list probes: of a glob, or those that a FILE or PROGRAM has")
     p.add_argument("-v", "--verbose", action="store_true", help="say what is done; with -l, list arguments")
     p.add_argument("-d", dest="debug", metavar="STAGE", choices=STAGES, help="print a stage: ast, ir, plan, bpf")
     p.add_argument("--emit", metavar="WHAT", choices=STAGES, help="as -d, and do not run")
@@ -82,7 +82,7 @@ def main(argv: list[str]) -> int:
         from probescope.cli import doctor
 
         return doctor.main([])
-    if args.list is not None:
+    if args.list and args.program is None:
         return _list(args)
     if args.format not in ("text", "json"):
         from probescope.errors import UsageError
@@ -101,7 +101,7 @@ def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str], lis
         own, after = argv[:cut], argv[cut + 1 :]
     args = parser().parse_intermixed_args(own)
     words = list(args.words)
-    if args.program is None and args.list is None and not args.info:
+    if args.program is None and not args.list and not args.info:
         if not words:
             raise UsageError("there is no program to run", hints=["probescope run -e 'PROGRAM', or a FILE", "--help"])
         args.file = words.pop(0)
@@ -130,6 +130,9 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         rehearsal=args.dry_run,
     )
     built = build(request)
+    if args.list:
+        sys.stdout.write("".join(f"{site.name}\n" for site in built.program.sites))
+        return 0
     if not args.no_warnings and built.warnings:
         from probescope.diagnostics import render_all
 
@@ -157,7 +160,10 @@ def read_script(path: str) -> str:
 def _list(args: argparse.Namespace) -> int:
     from probescope.cli.list import show
 
-    return show(args.list, verbose=args.verbose, pid=args.pid or -1, as_json=args.format == "json")
+    code = 0
+    for pattern in ",".join(args.words or ["*"]).split(","):
+        code = max(code, show(pattern, verbose=args.verbose, pid=args.pid or -1, as_json=args.format == "json"))
+    return code
 
 
 def _show_stage(stage: str, built: Built) -> None:
@@ -169,16 +175,22 @@ def _show_stage(stage: str, built: Built) -> None:
 
 def _session(args: argparse.Namespace, built: Built) -> int:
     from probescope.cli.writer import Writer
+    from probescope.model.output import Attached, Output
 
     fd = 1 if args.output is None else _open_output(args.output)
     writer = Writer(_view(args), fd, buffering=args.buffering)
-    session = built.session(writer)
+
+    def sink(output: Output) -> None:
+        writer(output)
+        if isinstance(output, Attached):
+            notify()
+
+    session = built.session(sink)
     try:
         session.start()
         writer.flush()
         if args.dry_run:
             return 0
-        notify()
         while session.poll():
             writer.flush()
         code = session.stop()
@@ -199,10 +211,10 @@ def _view(args: argparse.Namespace) -> View:
     if args.format == "json":
         from probescope.views.json import JsonView
 
-        return JsonView()
+        return JsonView(no_warnings=args.no_warnings)
     from probescope.views.text import TextView
 
-    return TextView(quiet=args.quiet)
+    return TextView(quiet=args.quiet, no_warnings=args.no_warnings)
 
 
 def _open_output(path: str) -> int:

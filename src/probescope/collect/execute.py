@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from errno import EINVAL, ESRCH
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from probescope.bpf.unit import MapSpec, Object, ProgSpec
 from probescope.errors import InternalError, KernelError, ScriptError, VerifierError
@@ -24,6 +24,9 @@ from probescope.kernel.perf_event import perf_event_open
 from probescope.kernel.uapi.bpf import BPF_F_SLEEPABLE
 from probescope.kernel.uapi.perf import FLAG_FREQ, PERF_TYPE_BREAKPOINT
 from probescope.model import plan as steps
+
+if TYPE_CHECKING:
+    from probescope.collect.unattached import Failure
 
 CLOSE_THREADS = 32  # closing a perf event sleeps for an RCU grace period; threads share it
 
@@ -46,9 +49,9 @@ class Execution:
         self.plan = plan
         self.maps: dict[str, bpf_map.Map] = {}
         self.programs: dict[str, bpf_prog.Prog] = {}
+        self.failures: list[Failure] = []  # probes that are left out
         self._btf_ids = btf
-        self._license = program.settings.license
-        self._source = program.source
+        self._program = program
         self._specs = {p.name: p for p in obj.programs}
         self._own_btf: Fd | None = None
         self._iters: list[Fd] = []
@@ -88,7 +91,7 @@ class Execution:
                     type=step.prog_type,
                     insns=self._relocate(spec),
                     name=spec.name,
-                    license=self._license,
+                    license=self._program.settings.license,
                     expected_attach_type=step.attach_type,
                     attach_btf_id=target,
                     attach_btf_obj_fd=module,
@@ -107,7 +110,7 @@ class Execution:
         """What the verifier found, at the line of the script that it comes from."""
         from probescope.bpf.verifier_log import diagnose
 
-        return ScriptError([diagnose(e.log, spec.lines, self._source, program=spec.name)])
+        return ScriptError([diagnose(e.log, spec.lines, self._program.source, program=spec.name)])
 
     def _relocate(self, spec: ProgSpec) -> bytes:
         """The instructions with descriptors and BTF ids in place: the imm field of each, bytes 4 to 7."""
@@ -122,13 +125,38 @@ class Execution:
 
     def attach(self, give_up: Callable[[], bool] = lambda: False) -> None:
         """Carries out every attachment of the plan, in order; ``give_up`` is asked before each whether to go on, as
-        thousands of them may take long."""
+        thousands of them may take long. Raises ScriptError where a probe is refused that the program cannot do
+        without; others are in ``failures`` afterwards. Raises KernelError for what is not a matter of one probe."""
         for step in self.plan.steps:
             act = _ATTACH.get(type(step))
             if act is not None:
                 if give_up():
                     return
-                act(self, step)
+                self._try(act, step)
+
+    def _try(self, act: Callable[[Execution, Any], None], step: Any) -> None:
+        """One attachment. Where many places in one link are refused, halves of them are tried, and so on, until the
+        bad ones are known by name; what becomes of these is the program's choice (``missing_probes``)."""
+        held = [len(fds) for fds in self._held()]
+        try:
+            act(self, step)
+        except KernelError as e:
+            for fds, count in zip(self._held(), held, strict=True):
+                while len(fds) > count:
+                    fds.pop().close()
+            self._without(act, step, e)
+
+    def _without(self, act: Callable[[Execution, Any], None], step: Any, e: KernelError) -> None:
+        from probescope.collect import unattached
+
+        parts = unattached.halves(step) if unattached.about_the_probe(e) else ()
+        for part in parts:
+            self._try(act, part)
+        if not parts:
+            self.failures.append(unattached.failure(self._program, step, e))
+
+    def _held(self) -> tuple[list[Fd], ...]:
+        return self._iters, self._links, self._events, self._bare
 
     def iterators(self) -> list[Fd]:
         """Descriptors to read: each reading of one walks all objects."""

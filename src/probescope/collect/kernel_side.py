@@ -27,6 +27,8 @@ from probescope.plan.request import BpfPlan
 if TYPE_CHECKING:
     from threading import Thread
 
+    from probescope.collect.unattached import Failure
+
 MUCH = 1 << 16  # bytes: who brought so many has more by now
 MOST_LOOKS = 1 << 13  # a probe that fires for ever must not keep us draining
 
@@ -77,6 +79,11 @@ class KernelSide:
     def attach(self, give_up: Callable[[], bool]) -> None:
         self._execution.attach(give_up)
         self._attached = True
+
+    @property
+    def failures(self) -> list[Failure]:
+        """Probes that were left out, after ``attach``."""
+        return self._execution.failures
 
     def activate(self, start_ns: int) -> None:
         self._losses.begin()

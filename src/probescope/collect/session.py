@@ -28,7 +28,7 @@ from probescope.evaluate.machine import Machine
 from probescope.evaluate.store import MemoryStore
 from probescope.ir.program import Program
 from probescope.kernel.host import host
-from probescope.model.output import Attached, Ended, Output
+from probescope.model.output import Attached, Ended, Output, Warned
 from probescope.plan.request import BpfPlan
 
 POLL_MS = 20
@@ -86,7 +86,11 @@ class Session:
         self._start_ns = time.clock_gettime_ns(_BOOTTIME)
         if self.kernel and not self._asked():
             self.kernel.activate(self._start_ns)
-        self._out(Attached(self.plan.plan.probes))
+        failures = self.kernel.failures if self.kernel else []
+        for failure in failures:
+            if failure.warning:
+                self._out(Warned(failure.warning))
+        self._out(Attached(self.plan.plan.probes - sum(len(f.sites) for f in failures)))
         held, self._held = self._held or [], None
         for output in held:
             self._out(output)

@@ -50,6 +50,7 @@ class Clause:
     predicate: Expr | None = None
     variables: tuple[Variable, ...] = ()
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    points: tuple[Span, ...] = field(default=(), compare=False, repr=False)  # where each site is written, if known
 
 
 ActionKind = Literal[
@@ -100,6 +101,7 @@ class Settings:
     truncation_mark: str = ".."
     cpp_demangle: bool = True
     lazy_symbols: bool = False
+    missing_probes: Literal["error", "warn", "ignore"] = "error"  # those that the kernel refuses
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from probescope.diagnostics import Diagnostic
 from probescope.frozen import dataclass, field
 from probescope.model.types import Agg, Type
 
@@ -68,6 +69,13 @@ class Lost(Output):
     about: str
     hint: str = ""
     place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Warned(Output):
+    """Something in the script is not done, and the session goes on: a probe that the kernel refuses."""
+
+    diagnostic: Diagnostic
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from probescope.frozen import dataclass
+from probescope.frozen import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing to do to the kernel. ``str()`` is how ``explain`` shows it."""
+    """One thing to do to the kernel. ``str()`` is how ``explain`` shows it. Attachments have ``sites``, the numbers of
+    those that they serve: when one fails, that is how people hear of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class AttachTracepoint(Step):
     event: str  # category:event
     id: int
     cookie: int = 0
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"perf_event_open(tracepoint {self.event}, id {self.id}) -> link {self.program}"
@@ -78,6 +80,7 @@ class AttachRaw(Step):
     program: str
     event: str
     cookie: int | None = None
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"bpf(BPF_RAW_TRACEPOINT_OPEN) {self.event} -> {self.program}"
@@ -91,6 +94,7 @@ class AttachTracing(Step):
     attach_type: int
     target: str
     cookie: int = 0
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"bpf(BPF_LINK_CREATE) {self.target} -> {self.program}"
@@ -106,6 +110,7 @@ class AttachKprobe(Step):
     address: int = 0
     ret: bool = False
     cookie: int = 0
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         place = f"{self.symbol}+{self.offset:#x}" if self.symbol else f"{self.address:#x}"
@@ -120,6 +125,7 @@ class AttachKprobeMulti(Step):
     symbols: tuple[str, ...]
     cookies: tuple[int, ...] = ()
     ret: bool = False
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"bpf(BPF_LINK_CREATE kprobe_multi) {_few(self.symbols)} -> {self.program}"
@@ -136,6 +142,7 @@ class AttachUprobe(Step):
     ret: bool = False
     pid: int = -1
     cookie: int = 0
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         kind = "uretprobe" if self.ret else "uprobe"
@@ -153,6 +160,7 @@ class AttachUprobeMulti(Step):
     cookies: tuple[int, ...] = ()
     ret: bool = False
     pid: int = -1
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         kind = "uretprobe" if self.ret else "uprobe"
@@ -175,6 +183,7 @@ class AttachPerf(Step):
     bp_len: int = 0
     bp_type: int = 0
     about: str = ""
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         on = "the process" if self.cpus == (-1,) else f"{len(self.cpus)} CPU(s)"
@@ -190,6 +199,7 @@ class AttachIter(Step):
     program: str
     target: str
     pin: str = ""
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"bpf(BPF_LINK_CREATE iter {self.target}) -> {self.program}"

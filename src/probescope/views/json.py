@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from probescope.diagnostics import render
 from probescope.model.aggregate import deviation, divide
-from probescope.model.output import Attached, Lost, MapOut, Output, StackOut, Text, ValueOut
+from probescope.model.output import Attached, Lost, MapOut, Output, StackOut, Text, ValueOut, Warned
 from probescope.model.text import EnumValue, StructValue, frame_text, value_text
 from probescope.model.types import Agg, Array, Bool, Record, Tuple, Type
 from probescope.views.histogram import buckets
@@ -16,9 +17,14 @@ _KINDS = {"system": "syscall"}
 
 
 class JsonView:
-    """``show`` as in text.TextView: all of it goes to stdout."""
+    """``show`` as in text.TextView: all of it goes to stdout, but for warnings about the script."""
+
+    def __init__(self, *, no_warnings: bool = False) -> None:
+        self.no_warnings = no_warnings
 
     def show(self, output: Output) -> tuple[str, str]:
+        if isinstance(output, Warned):
+            return "", "" if self.no_warnings else render(output.diagnostic) + "\n"
         data = document(output)
         return ("" if data is None else json.dumps(data, ensure_ascii=False) + "\n"), ""
 

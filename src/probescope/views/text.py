@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from probescope.diagnostics import render
 from probescope.model.aggregate import deviation, divide
-from probescope.model.output import Attached, Ended, Lost, MapOut, Output, Text, ValueOut
+from probescope.model.output import Attached, Ended, Lost, MapOut, Output, Text, ValueOut, Warned
 from probescope.model.text import key_text, value_text
 from probescope.model.types import Agg, Type
 from probescope.views.histogram import histogram_text
@@ -16,10 +17,11 @@ _TO_STDERR = frozenset({"errorf", "warnf", "debugf"})
 
 class TextView:
     """``show`` gives the text for stdout and the text for stderr of one output. ``quiet`` leaves out what the tool
-    itself says."""
+    itself says, ``no_warnings`` what it warns of."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, no_warnings: bool = False) -> None:
         self.quiet = quiet
+        self.no_warnings = no_warnings
         self._maps_begun = False
 
     def show(self, output: Output) -> tuple[str, str]:
@@ -34,6 +36,8 @@ class TextView:
                 return "", "" if self.quiet else f"Attached {n} probe{'' if n == 1 else 's'}\n"
             case Lost():
                 return "", lost_text(output)
+            case Warned(diagnostic=d):
+                return "", "" if self.no_warnings else render(d) + "\n"
             case Ended():
                 return "", ""
             case _:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from probescope.diagnostics import Source
+from probescope.diagnostics import Source, Span
 from probescope.frozen import dataclass, field
 from probescope.lang.bt.check_maps import Maps
 from probescope.lang.bt.check_settings import settings_of, values_of
@@ -99,6 +99,7 @@ class ProgramState:
         self.exprs = dict(exprs)
         self.stmts = dict(stmts)
         self.needs_unsafe: set[str] = set()
+        self.places: dict[tuple[Span, str], Span] = {}  # (clause, name of a site) -> where its probe is written
         self.queue: deque[Unit] = deque()
 
     def config_values(self) -> list[tuple[str, int | bool | str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from probescope.diagnostics import Span
 from probescope.ir.program import Action, Clause, MapDecl, Program
 from probescope.lang.bt.check_maps import MapInfo
 from probescope.lang.bt.check_program import ProgramState
@@ -16,7 +17,8 @@ from probescope.model.types import Agg, Array, Enum, Int, Record, Tuple, Type
 def assemble(state: ProgramState, units: list[Unit]) -> Program:
     actions = _number_actions(units)
     clauses = tuple(
-        Clause(i, u.sites, u.body, u.predicate, u.scopes.variables(), u.probe.span) for i, u in enumerate(units)
+        Clause(i, u.sites, u.body, u.predicate, u.scopes.variables(), u.probe.span, _points(state, u))
+        for i, u in enumerate(units)
     )
     maps = tuple(_map(state, m) for m in state.maps if m.used and m.value is not UNKNOWN)
     return Program(
@@ -29,6 +31,10 @@ def assemble(state: ProgramState, units: list[Unit]) -> Program:
         state.source,
         state.types,
     )
+
+
+def _points(state: ProgramState, u: Unit) -> tuple[Span, ...]:
+    return tuple(state.places.get((u.probe.span, s.name), u.probe.span) for s in u.sites)
 
 
 def _number_actions(units: Iterable[Unit]) -> tuple[Action, ...]:

@@ -13,6 +13,7 @@ from probescope.lang.bt import ast
 from probescope.lang.bt.builtins_site import aspect
 from probescope.lang.bt.check_program import ProgramState
 from probescope.lang.bt.node import Node, walk
+from probescope.lang.bt.pointtext import is_glob
 from probescope.model.site import Site
 
 _ASKING = frozenset({"args", "retval", "ctx"})
@@ -31,29 +32,43 @@ class Resolver:
         """All sites of a clause, each once, in the order of its probes."""
         fields = asks_fields(probe)
         found: dict[str, Site] = {}
+        empty: list[tuple[ast.AttachPoint, ProbescopeError]] = []
         for point in probe.points:
             if point.spec.source in ("test", "bench") and point.spec.source != self.program.env.mode:
                 continue
-            for site in self._resolve(point, fields):
-                found.setdefault(site.name, site)
+            for site in self._resolve(point, fields, empty):
+                if found.setdefault(site.name, site) is site:
+                    self.program.places[probe.span, site.name] = point.span
+        for point, e in () if found else empty:
+            self._missing(e, point)
         self.count += len(found)
         if self.count > self.program.config.max_probes:
             self._too_many(probe)
         return tuple(found.values())
 
-    def _resolve(self, point: ast.AttachPoint, fields: bool) -> Iterable[Site]:
+    def _resolve(
+        self, point: ast.AttachPoint, fields: bool, empty: list[tuple[ast.AttachPoint, ProbescopeError]]
+    ) -> Iterable[Site]:
+        """``empty`` takes patterns that nothing matches: they are missed only where nothing else of the clause is
+        there."""
         try:
             sites = self.program.env.resolve(point.spec, fields)
         except (LimitError, KernelError) as e:  # not a question of being there
             self._report("error", e, point)
             return ()
         except ProbescopeError as e:
-            self.missing += 1
-            policy = self.program.config.missing_probes
-            if policy != "ignore":
-                self._report("error" if policy == "error" else "warning", e, point)
+            if is_glob(point.spec.target + point.spec.name):
+                empty.append((point, e))
+            else:
+                self._missing(e, point)
             return ()
         return [s for s in sites if self._usable(s, point)]
+
+    def _missing(self, e: ProbescopeError, point: ast.AttachPoint) -> None:
+        self.missing += 1
+        policy = self.program.config.missing_probes
+        if policy != "ignore":
+            self._report("error" if policy == "error" else "warning", e, point)
 
     def _usable(self, site: Site, point: ast.AttachPoint) -> bool:
         """A site that is known to be of no use is left out where the script expects that; else the planner says why."""
