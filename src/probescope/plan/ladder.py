@@ -75,8 +75,18 @@ class Asked:
 def rungs(site: Site, asked: Asked, offers: Offers) -> Iterator[Rung]:
     """All ways to serve ``site``, best first, those that cannot with their reason."""
     for rung in _candidates(site.attach, site, asked):
-        reason = rung.reason or missing((*rung.mechanism.features, *site_features(site)), offers)
+        wanted = (*rung.mechanism.features, *_pair_features(rung, site), *site_features(site))
+        reason = rung.reason or missing(wanted, offers)
         yield rung if not reason else Rung(rung.mechanism, reason=reason)
+
+
+def _pair_features(rung: Rung, site: Site) -> tuple[str, ...]:
+    """What this mechanism asks of the kernel for such a site, beyond what it asks for any."""
+    match site.attach:
+        case UprobeAttach(pid=pid) if pid > 0 and rung.mechanism.name == "uprobe_multi":
+            return ("attach:uprobe_multi_pid",)
+        case _:
+            return ()
 
 
 def site_features(site: Site) -> tuple[str, ...]:

@@ -78,6 +78,7 @@ FEATURE_WORDS: dict[str, str] = {
     "attach:fentry": "fentry and fexit",
     "attach:uprobe": "uprobes",
     "attach:uprobe_multi": "uprobe_multi links",
+    "attach:uprobe_multi_pid": "uprobe_multi links for one process with all its threads",
     "attach:uprobe_ref_ctr": "USDT semaphores",
     "attach:tracepoint": "tracepoints through perf",
     "attach:raw_tracepoint": "raw tracepoints",

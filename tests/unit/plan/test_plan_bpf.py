@@ -13,6 +13,7 @@ from probescope.model.plan import (
     AttachRaw,
     AttachTracepoint,
     AttachTracing,
+    AttachUprobe,
     AttachUprobeMulti,
     Load,
     UserRun,
@@ -180,3 +181,18 @@ def test_writing_a_plain_map_from_an_interval_is_fine():
     tick = Site("interval:s:1", "interval", IntervalAttach(10**9))
     _, made = plan(([tick], (MapSet("m", None, Const(I64, 1)),)), maps=(MapDecl("m", None, I64),))
     assert made.units == ()
+
+
+@pytest.mark.parametrize(
+    ("no", "pid", "kind"),
+    [
+        ((), 7, AttachUprobeMulti),
+        (("attach:uprobe_multi_pid",), 0, AttachUprobeMulti),
+        (("attach:uprobe_multi_pid",), 7, AttachUprobe),
+    ],
+)
+def test_a_process_is_traced_with_all_its_threads(no, pid, kind):
+    """Linux 6.6 to 6.9 filter multi links by thread: what the other threads of -p PID do would be missed in silence."""
+    site = Site("uprobe:/bin/x:f", "uprobe", UprobeAttach("/bin/x", 0x40, pid=pid or -1))
+    _, made = plan(([site], HIT), maps=COUNT, no=no)
+    assert [type(s) for s in made.plan.steps if isinstance(s, AttachUprobe | AttachUprobeMulti)] == [kind]

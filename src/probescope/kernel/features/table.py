@@ -82,6 +82,8 @@ attach:uprobe_ref_ctr|USDT probes with semaphores|CONFIG_UPROBE_EVENTS|
   4.20 "Uprobes: Support SDT markers having reference count (semaphore)"
 attach:uprobe_multi|many places of one program at once|CONFIG_UPROBES and a newer kernel|
   6.6 "bpf: Add multi uprobe link"
+attach:uprobe_multi_pid|the same in one process, with all its threads|a newer kernel|
+  6.10 "bpf: fix multi-uprobe PID filtering logic"
 attach:uprobe_session|entry and return of a program's functions in one program|a newer kernel|
   6.13 "bpf: Add support for uprobe multi session attach"
 attach:iter|walks over kernel objects|CONFIG_DEBUG_INFO_BTF|5.8 "bpf: Create anonymous bpf iterator"

@@ -112,6 +112,20 @@ def _uprobe_multi(kind: str) -> Callable[[], None]:
     return go
 
 
+def _uprobe_multi_pid() -> None:
+    """A kernel that filters by thread, and so misses all threads but the first, takes a process number below 0."""
+    _uprobe_multi("uprobe_multi")()
+    with load("uprobe_multi") as prog:
+        try:
+            link_uprobe_multi(prog, "/", [0], pid=(1 << 32) - 1)
+        except KernelError as e:
+            if e.errno == errno.EINVAL:
+                return
+            if e.errno != errno.EBADF:
+                raise
+        raise No("it looks at the first thread of a process alone")
+
+
 def _iter() -> None:
     with load("iter") as prog:
         link_iter(prog).close()
@@ -135,6 +149,7 @@ _ATTEMPTS: dict[str, Callable[[], None]] = {
     "uprobe": _uprobe,
     "uprobe_ref_ctr": _uprobe_ref_ctr,
     "uprobe_multi": _uprobe_multi("uprobe_multi"),
+    "uprobe_multi_pid": _uprobe_multi_pid,
     "uprobe_session": _uprobe_multi("uprobe_session"),
     "iter": _iter,
 }
