@@ -1,4 +1,4 @@
-"""Facts for explanations, without a machine: a kernel that lacks what a test says, a user with or without privileges."""
+"""Facts for explanations, without a machine: a kernel that lacks what a test says, a user with or without rights."""
 
 from __future__ import annotations
 

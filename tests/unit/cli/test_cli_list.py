@@ -42,7 +42,7 @@ def host(functions="vfs_read\nvfs_open\nnf_hook [nf_tables]\n", **files):
 
 @pytest.fixture(autouse=True)
 def without_types(monkeypatch):
-    monkeypatch.setattr(kernel_btf, "functions", lambda module="vmlinux": None)
+    monkeypatch.setattr(kernel_btf, "functions", lambda _module="vmlinux": None)
 
 
 def listed(capsys, *argv, machine=None):

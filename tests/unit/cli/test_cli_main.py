@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import subprocess
 import sys
 from importlib import import_module
@@ -158,18 +157,6 @@ def test_interrupted():
 
 def _raise(error):
     raise error
-
-
-def run(*argv, **options):
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
-    return subprocess.run(
-        [sys.executable, "-m", "probescope", *argv],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=environment,
-        **options,
-    )
 
 
 def test_a_reader_that_goes_away_is_no_error():

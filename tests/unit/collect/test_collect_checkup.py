@@ -79,7 +79,7 @@ def test_what_is_said_to_be_in_standard_kernels_is_there():
     """The list is checked against what was found by hand on Debian's 6.12."""
     found = json.loads(MATRIX.read_text())["features"]
     assert {name for name in PACKAGED if found.get(name, "yes") != "yes"} == set()
-    assert {name for name in PACKAGED} <= {f.name for f in every()}
+    assert {f.name for f in every()} >= PACKAGED
 
 
 def test_headlines_exist():
@@ -105,7 +105,7 @@ def test_progress_goes_to_the_end():
     steps = []
     host = FakeHost()
     with use_host(host):
-        checkup(progress=lambda done, total, name: steps.append((done, total)))
+        checkup(progress=lambda done, total, _name: steps.append((done, total)))
     assert [d for d, _ in steps] == list(range(len(HEADLINES)))
     assert {t for _, t in steps} == {len(HEADLINES)}
 
