@@ -192,4 +192,4 @@ def test_each_failing_read_knows_its_place():
         loaded.run(8, AT, 8)
         counts = read_counters(loaded.maps["counters"].lookup(bytes(4)))
         places = {(c.kind, c.span.column): n for c, n in zip(loaded.object.counters, counts, strict=True)}
-        assert places == {("read", 10): 1, ("read", 11): 0, ("read", 12): 1, ("ring_full", 1): 0}
+        assert {p: n for p, n in places.items() if n} == {("read", 10): 1, ("read", 12): 1}
