@@ -235,6 +235,7 @@ def test_hints(text, hint):
     [
         ("kprobe:f { return; print(1); }", "Unreachable statement."),
         ("kprobe:f { print($1); }", "Positional parameter $1 is empty or not provided"),
+        ("kprobe:f { $x = @x[1]; }", "@x is read, but nothing is ever put into it"),
     ],
 )
 def test_warnings(text, warned):

@@ -32,8 +32,8 @@ def declare(state: ProgramState, decl: ast.MapDecl) -> list[Diagnostic]:
 
 
 def check_maps(state: ProgramState, tree: ast.Program) -> list[Diagnostic]:
-    """Declared kinds against values, and maps that nobody uses."""
-    found: list[Diagnostic] = []
+    """Declared kinds against values, and maps that nobody uses or sets."""
+    found = _never_set(state)
     for decl in tree.map_decls:
         m = state.maps.get(decl.map.name)
         if not m.used:
@@ -44,4 +44,16 @@ def check_maps(state: ProgramState, tree: ast.Program) -> list[Diagnostic]:
             is_kind = "percpuhash" if agg else "hash"
             message = f"Incompatible map types. Type from declaration: {m.kind}. Type from value/key type: {is_kind}"
             found.append(Diagnostic("error", message, m.first, (), state.source))
+    return found
+
+
+def _never_set(state: ProgramState) -> list[Diagnostic]:
+    """Maps that are only read: most often a name that is misspelt."""
+    known = [m.name for m in state.maps if m.written]
+    found = []
+    for m in state.maps:
+        if m.used and not m.written:
+            hints = tuple(f"did you mean '@{n}'?" for n in nearest(m.name, known)[:1])
+            message = f"@{m.name} is read, but nothing is ever put into it"
+            found.append(Diagnostic("warning", message, m.first, hints, state.source))
     return found

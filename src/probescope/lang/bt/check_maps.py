@@ -27,7 +27,7 @@ class MapInfo:
     """``keyed`` is ``None`` until the map is used with or without a key. ``value`` is an ``Agg`` for what
     aggregations update."""
 
-    __slots__ = ("entries", "first", "key", "keyed", "kind", "name", "readers", "used", "value", "wanted")
+    __slots__ = ("entries", "first", "key", "keyed", "kind", "name", "readers", "used", "value", "wanted", "written")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -40,6 +40,7 @@ class MapInfo:
         self.entries = 0
         self.used = False
         self.wanted = False  # its value was read before anything was known of it
+        self.written = False
 
     def read_by(self, reader: Reader) -> None:
         self.readers.add(reader)
@@ -78,6 +79,7 @@ class MapInfo:
 
     def set_value(self, t: Type) -> str:
         """Makes room for a value; says what is wrong, or nothing."""
+        self.written = True
         found = None if isinstance(self.value, Agg) else promote(self.value, t)
         if found is None:
             return self._mismatch(t)
@@ -88,6 +90,7 @@ class MapInfo:
 
     def set_agg(self, agg: Agg) -> str:
         """Notes an aggregation; the sign is that which holds all observed values."""
+        self.written = True
         old = self.value
         if old is UNKNOWN:
             self.value = agg

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from probescope.diagnostics import Span
 from probescope.ir import expr as ir
 from probescope.ir.program import Action
 from probescope.ir.stmt import Assign
 from probescope.lang.bt import ast
+from probescope.lang.bt.check_maps import MapInfo
 from probescope.lang.bt.lower_convert import coerce
-from probescope.lang.bt.lower_map import Slot, get, key_of, slot
+from probescope.lang.bt.lower_map import Slot, get, key_of, slot, target_parts
 from probescope.lang.bt.lower_unit import Unit
 from probescope.lang.bt.lower_value import NOTHING, V, effect, truth, value
 from probescope.lang.bt.types import UNKNOWN, show
@@ -49,7 +51,17 @@ def _keyed(u: Unit, node: ast.Call, name: str) -> Slot | None:
     m.set_keyed(True, first.span)
     key = u.expr(node.args[1])
     e = key_of(u, m, key, node.args[1].span, node.span)
+    if not _defined(u, m, first.span):
+        return None
     return Slot(m, e, e is not None, node.span)
+
+
+def _defined(u: Unit, m: MapInfo, span: Span) -> bool:
+    """Whether the map is known to hold something; it counts as read."""
+    m.read_by(u)
+    if m.value is UNKNOWN:
+        u.undefined(m, span)
+    return m.value is not UNKNOWN
 
 
 def delete_(u: Unit, node: ast.Call) -> V:
@@ -77,7 +89,8 @@ def _single(u: Unit, node: ast.Call, first: ast.Map | ast.MapItem) -> Slot | Non
             f"write delete(@{first.name}, key) for one key, clear(@{first.name}) for all",
         )
         return None
-    return slot(u, first)
+    s = slot(u, first)
+    return s if _defined(u, s.info, target_parts(first)[0].span) else None
 
 
 def has_key_(u: Unit, node: ast.Call) -> V:

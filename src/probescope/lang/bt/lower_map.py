@@ -12,7 +12,7 @@ from probescope.lang.bt.lower_ops import apply
 from probescope.lang.bt.lower_unit import Unit
 from probescope.lang.bt.lower_value import NOTHING, V, cast, number, scaled, value
 from probescope.lang.bt.types import UNKNOWN, is_int, number_of, settle, show
-from probescope.model.types import I64, U64, Agg, Int, Pointer, Type, Void
+from probescope.model.types import I64, U64, Agg, Int, Pointer, Type, Void, wrap
 
 MapTarget = ast.Map | ast.MapItem
 
@@ -199,7 +199,7 @@ def _add(u: Unit, s: Slot, v: V, node: ast.Assign) -> None:
     delta = cast(e, t)
     if node.op == "-":
         zero = isinstance(delta, ir.Const) and isinstance(delta.value, int)
-        delta = cast(number(-delta.value, I64), t) if zero else ir.Unary(t, "neg", delta, span=node.span)  # type: ignore[attr-defined]
+        delta = number(wrap(-delta.value, t), t) if zero else ir.Unary(t, "neg", delta, span=node.span)  # type: ignore[attr-defined]
     u.emit(Discard(ir.MapAdd(t, s.info.name, s.key, delta, "new", span=node.span), span=node.span))
 
 

@@ -137,9 +137,10 @@ def add(address: ir.Expr, offset: int) -> ir.Expr:
 def scaled(address: ir.Expr, index: ir.Expr, size: int) -> ir.Expr:
     """An address ``index`` elements of ``size`` bytes on; ``index`` is an I64 or U64."""
     if isinstance(index, ir.Const) and isinstance(index.value, int):
-        if index.value >= 0:
-            return add(address, index.value * size)
-        return ir.Binary(address.type, "add", address, number(index.value * size, I64), span=address.span)
+        offset = wrap(index.value * size, I64)
+        if offset >= 0:
+            return add(address, offset)
+        return ir.Binary(address.type, "add", address, number(offset, I64), span=address.span)
     by = index if size == 1 else ir.Binary(index.type, "mul", index, number(size, index.type), span=index.span)
     return ir.Binary(address.type, "add", address, by, span=index.span)
 

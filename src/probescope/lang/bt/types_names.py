@@ -29,7 +29,7 @@ def resolve_type(u: Unit, t: ast.TypeExpr) -> Type:
         case ast.NamedType():
             return _named(u, t)
         case ast.PointerType(target=target):
-            inner = resolve_type(u, target)
+            inner = _inner(u, target)
             return UNKNOWN if inner is UNKNOWN else Pointer(settle(inner))
         case ast.ArrayType(element=element, count=count):
             return _array(u, element, count)
@@ -37,6 +37,15 @@ def resolve_type(u: Unit, t: ast.TypeExpr) -> Type:
             return type_of(u, of)
         case _:
             return UNKNOWN
+
+
+def _inner(u: Unit, t: ast.TypeExpr) -> Type:
+    """What a pointer leads to or an array is made of, which has a size."""
+    found = resolve_type(u, t)
+    if found is not UNSIZED:
+        return found
+    u.error("a string needs its size here", t.span, "write string[64]")
+    return UNKNOWN
 
 
 def type_of(u: Unit, of: ast.TypeExpr | ast.Expr) -> Type:
@@ -72,7 +81,7 @@ def _map_key(u: Unit, of: ast.Map) -> Type:
 
 
 def _array(u: Unit, element: ast.TypeExpr, count: int | ast.Expr | None) -> Type:
-    inner = resolve_type(u, element)
+    inner = _inner(u, element)
     if inner is UNKNOWN:
         return UNKNOWN
     if isinstance(count, ast.Expr):
