@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-#: Every function of it does what its name says, as often as it is told on the command line:
-#:   work MODE N ...   prints "ready PID" when it has started, waits for a line on stdin if WAIT is set, does MODE N times
+#: Every function of it does what its name says, as often as the command line says: work MODE [TIMES [EXIT CODE]].
+#: With WAIT set it says "ready" and waits for a line before its work, with STAY it says "done" and waits after it.
 WORK_C = r"""
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -41,22 +41,40 @@ KEEP void innermost(long n) { sink += n; }
 KEEP void middle(long n) { innermost(n + 1); sink++; }
 KEEP void outermost(long n) { middle(n + 1); sink++; }
 
+static const int array[4] = {10, 20, 30, 40};
+static const char *words[3] = {
+    "alpha", "beta", "a text that is a good deal longer than sixty-four bytes, to be cut somewhere"};
+
+static void do_numbers(long i) { numbers(i, -i, i, -i); }
+static void do_text(long i) { text(words[i % 3]); }
+static void do_shape(long i) { struct point p = {i, "tag", -i}; shape(&p, array); }
+static void do_six(long i) { six(i, i + 1, i + 2, i + 3, i + 4, i + 5); }
+static void do_deep(long i) { outermost(i); }
+static void do_usdt(long i) {
+    plain(i, words[i % 2]);
+    if (work_gated_semaphore) DTRACE_PROBE1(work, gated, -i);
+}
+static void do_getppid(long i) { syscall(SYS_getppid); }
+static void do_getpgid(long i) { syscall(SYS_getpgid, (int)i); }
+static void do_getsid(long i) { syscall(SYS_getsid, (int)-i); }
+static void do_write(long i) { if (write(1, words[i % 3], strlen(words[i % 3])) < 0) exit(9); }
+static void do_watch(long i) { watched = i; }
+static void do_chdir(long i) {
+    char name[32];
+    snprintf(name, sizeof name, "/no/such/%ld", i);
+    if (chdir(name) == 0) exit(9);
+}
+static void do_spin(long i) { for (int k = 0; k < 1000000; k++) sink++; }
+
+#define MODE(name) {#name, do_##name}
+static const struct { const char *name; void (*run)(long); } modes[] = {
+    MODE(numbers), MODE(text), MODE(shape), MODE(six), MODE(deep), MODE(usdt), MODE(getppid), MODE(getpgid),
+    MODE(getsid), MODE(write), MODE(watch), MODE(chdir), MODE(spin)};
+
 static void one(const char *mode, long i) {
-    static const int array[4] = {10, 20, 30, 40};
-    static const char *words[3] = {"alpha", "beta", "a text that is a good deal longer than sixty-four bytes, to be cut somewhere"};
-    if (!strcmp(mode, "numbers")) numbers(i, -i, i, -i);
-    else if (!strcmp(mode, "text")) text(words[i % 3]);
-    else if (!strcmp(mode, "shape")) { struct point p = {i, "tag", -i}; shape(&p, array); }
-    else if (!strcmp(mode, "six")) six(i, i + 1, i + 2, i + 3, i + 4, i + 5);
-    else if (!strcmp(mode, "deep")) outermost(i);
-    else if (!strcmp(mode, "usdt")) { plain(i, words[i % 2]); if (work_gated_semaphore) DTRACE_PROBE1(work, gated, -i); }
-    else if (!strcmp(mode, "getppid")) syscall(SYS_getppid);
-    else if (!strcmp(mode, "getpgid")) syscall(SYS_getpgid, (int)(i - 2));
-    else if (!strcmp(mode, "write")) { if (write(1, words[i % 3], strlen(words[i % 3])) < 0) exit(9); }
-    else if (!strcmp(mode, "watch")) watched = i;
-    else if (!strcmp(mode, "chdir")) { char name[32]; snprintf(name, sizeof name, "/no/such/%ld", i); if (chdir(name) == 0) exit(9); }
-    else if (!strcmp(mode, "spin")) for (int k = 0; k < 1000000; k++) sink++;
-    else exit(8);
+    for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++)
+        if (!strcmp(mode, modes[m].name)) { modes[m].run(i); return; }
+    exit(8);
 }
 
 int main(int argc, char **argv) {
@@ -85,11 +103,25 @@ CPP = r"""
 #include <cstdio>
 #include <string>
 #include <vector>
+#define KEEP __attribute__((noinline))
 namespace app {
-template <typename T> struct Box { T value; __attribute__((noinline)) T get(int extra) const { asm volatile(""); return value + extra; } };
-struct Server { __attribute__((noinline)) int handle(const std::string &s, std::vector<int> &v) { asm volatile(""); return s.size() + v.size() + Box<int>{3}.get(1); } };
+template <typename T> struct Box {
+    T value;
+    KEEP T get(int extra) const { asm volatile(""); return value + extra; }
+};
+struct Server {
+    KEEP int handle(const std::string &s, std::vector<int> &v) {
+        asm volatile("");
+        return s.size() + v.size() + Box<int>{3}.get(1);
+    }
+};
 }
-int main() { app::Server s; std::vector<int> v{1}; std::printf("%d\n", s.handle("x", v)); return 0; }
+int main() {
+    app::Server s;
+    std::vector<int> v{1};
+    std::printf("%d\n", s.handle("x", v));
+    return 0;
+}
 """
 
 
@@ -129,6 +161,7 @@ def symbol(path: str, name: str) -> int:
 
 def many(count: int) -> str:
     """A program with ``count`` functions f0, f1, ..., each called once in order."""
-    functions = "\n".join(f"__attribute__((noinline, noclone)) void f{i}(void) {{ sink += {i}; }}" for i in range(count))
+    functions = "\n".join(f"KEEP void f{i}(void) {{ sink += {i}; }}" for i in range(count))
     calls = "".join(f" f{i}();" for i in range(count))
-    return build(f"many{count}", f"volatile long sink;\n{functions}\nint main(void) {{{calls} return 0; }}\n")
+    head = "#define KEEP __attribute__((noinline, noclone))\nvolatile long sink;"
+    return build(f"many{count}", f"{head}\n{functions}\nint main(void) {{{calls} return 0; }}\n")

@@ -35,16 +35,16 @@ class Done:
         return ATTACHED.sub("", self.err).strip()
 
 
-def environment(extra: Mapping[str, str] = {}) -> dict[str, str]:  # noqa: B006 - never changed
+def environment(extra: Mapping[str, str] = {}) -> dict[str, str]:
     return {**{k: v for k, v in os.environ.items() if not k.startswith("BPFTRACE_")}, "TZ": "UTC", **extra}
 
 
-def run(program: str, *args: str, env: Mapping[str, str] = {}, stdin: str = "", timeout: float = PATIENCE) -> Done:  # noqa: B006
+def run(program: str, *args: str, env: Mapping[str, str] = {}, stdin: str = "", timeout: float = PATIENCE) -> Done:
     """``probescope run ARGS -e PROGRAM``, to its end."""
     return command([*args, "-e", program], env=env, stdin=stdin, timeout=timeout)
 
 
-def command(args: Sequence[str], *, env: Mapping[str, str] = {}, stdin: str = "", timeout: float = PATIENCE) -> Done:  # noqa: B006
+def command(args: Sequence[str], *, env: Mapping[str, str] = {}, stdin: str = "", timeout: float = PATIENCE) -> Done:
     """``probescope run ARGS``, to its end."""
     done = subprocess.run(
         [*COMMAND, *args],
@@ -104,7 +104,7 @@ class Stream:
 class Running:
     """A session in a process of its own. Entering waits until its probes are attached; leaving ends it."""
 
-    def __init__(self, program: str, *args: str, env: Mapping[str, str] = {}) -> None:  # noqa: B006
+    def __init__(self, program: str, *args: str, env: Mapping[str, str] = {}) -> None:
         self.process = subprocess.Popen(
             [*COMMAND, *args, "-e", program],
             stdin=subprocess.DEVNULL,

@@ -203,7 +203,7 @@ class Session:
         self.ending.drain()
 
     def _print_maps(self) -> None:
-        for decl in self.program.maps:
+        for decl in sorted(self.program.maps, key=lambda m: m.name):
             out = self.actions.map_output(decl.name, final=True)
             if out.items:
                 self._out(out)

@@ -56,11 +56,8 @@ class TextView:
 
 
 def map_text(o: MapOut) -> str:
-    """All entries of a map, and an empty line after it."""
-    if not o.items:
-        return ""
-    out = "".join(entry_text(o, k, v) for k, v in o.items)
-    return out if _is_block(o.value_type) or o.key_type is None else out + "\n"
+    """All entries of a map, a line each; histograms have an empty line after each."""
+    return "".join(entry_text(o, k, v) for k, v in o.items)
 
 
 def entry_text(o: MapOut, key: Any, value: Any) -> str:

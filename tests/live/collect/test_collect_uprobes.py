@@ -104,11 +104,14 @@ def test_collect_many_uprobes_by_glob() -> None:
 def test_collect_uprobe_of_one_process() -> None:
     """``-p``: of two running copies of one program only the one asked for is seen, and its end ends the session."""
     program = f"uprobe:{work()}:numbers {{ @[pid] = count(); }}"
-    with Waiting(work(), "numbers", "10") as asked, Waiting(work(), "numbers", "20") as other:
-        with Running(program, "-p", str(asked.pid)) as session:
-            other.go()
-            asked.go()
-            done = session.wait()
+    with (
+        Waiting(work(), "numbers", "10") as asked,
+        Waiting(work(), "numbers", "20") as other,
+        Running(program, "-p", str(asked.pid)) as session,
+    ):
+        other.go()
+        asked.go()
+        done = session.wait()
     assert done.code == 0
     assert f"@[{asked.pid}]: 10" in done.lines
     assert str(other.pid) not in done.out

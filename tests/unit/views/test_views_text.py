@@ -59,7 +59,7 @@ def test_kilobyte_labels():
 def test_keys_and_values():
     key = Tuple((I64, String(8)))
     out = MapOut("x", key, I64, (((1, "a"), 2), ((3, "b"), 4)))
-    assert TextView().show(out)[0] == "@x[1, a]: 2\n@x[3, b]: 4\n\n"
+    assert TextView().show(out)[0] == "@x[1, a]: 2\n@x[3, b]: 4\n"
 
 
 def test_scalars_and_stats():
