@@ -9,10 +9,13 @@ from typing import Any, Protocol
 
 from probescope.collect.finish import Finisher
 from probescope.collect.tables import map_out
-from probescope.frozen import dataclass
+from probescope.frozen import dataclass, replace
 from probescope.ir.program import Action, Program
+from probescope.model.aggregate import monoid
+from probescope.model.codec import zero
 from probescope.model.output import MapOut, Output, Text, ValueOut
 from probescope.model.text import format_text
+from probescope.model.types import Agg, Type
 
 Sink = Callable[[Output], None]
 
@@ -103,13 +106,15 @@ class Actions:
 
     def _print_map(self, action: Action, values: tuple[Any, ...]) -> None:
         top, div = (*values, 0, 0)[:2]
-        self.sink(self.map_output(action.map, top=top, div=div))
+        out = self.map_output(action.map, top=top, div=div)
+        decl = self.program.map(action.map)
+        if decl.key is None and not out.items:  # asked for by name, a map that was never set shows its zero
+            out = replace(out, items=((None, self.finisher.finish_value(decl.value, unset(decl.value))),))
+        self.sink(out)
 
     def _print_item(self, action: Action, values: tuple[Any, ...]) -> None:
-        """``print(@x[k])``: the value is that of the moment when the event happened."""
-        key, value = self.finished(action, values)
-        key_type, value_type = action.types
-        self.sink(ValueOut(value_type, value, action.map, key_type, key))
+        """``print(@x[k])``: the value alone, as it was when the event happened."""
+        self.sink(ValueOut(action.types[1], self.finished(action, values)[1]))
 
     def _time(self, action: Action, values: tuple[Any, ...]) -> None:
         self.sink(Text("time", time.strftime(action.params[0] if action.params else "%H:%M:%S\n")))
@@ -142,3 +147,8 @@ class Actions:
         from probescope.collect.files import append_packet
 
         append_packet(action.params[0], values[0], self.finisher.now_ns())
+
+
+def unset(t: Type | Agg) -> Any:
+    """What a map without keys holds before it is set."""
+    return monoid(t).identity() if isinstance(t, Agg) else zero(t)

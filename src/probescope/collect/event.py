@@ -43,6 +43,6 @@ def own_comm() -> bytes:
 
 
 def own_cgroup() -> int:
-    from probescope.kernel.cgroups import cgroup_id, cgroups_of
+    from probescope.kernel.cgroups import own_id
 
-    return cgroup_id(cgroups_of(os.getpid()).get("", "/")) or 0
+    return own_id()

@@ -177,7 +177,7 @@ class Finisher:
     def _cgroup(self, t: Opaque) -> Callable[[Value], Value]:
         from probescope.kernel.cgroups import cgroup_path
 
-        return lambda v: cgroup_path(v) or f"unknown:{v}"
+        return lambda v: f"unified:{path}" if (path := cgroup_path(v)) else f"unknown:{v}"
 
 
 _CLOCK_IDS = {"": 7, "boot": 7, "monotonic": 1, "tai": 11, "sw_tai": 11, "realtime": 0}  # clockid_t of <time.h>

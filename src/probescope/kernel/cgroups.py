@@ -59,6 +59,15 @@ def cgroup_id(path: str) -> int | None:
     return None
 
 
+def own_id() -> int:
+    """The id of this process's group in version 2; 0 if that is not mounted."""
+    base, path = root_v2(), cgroups_of(host().getpid()).get("", "/")
+    try:
+        return host().inode(base + path)[1] if base else 0
+    except OSError:
+        return 0
+
+
 def cgroup_path(number: int) -> str:
     """The path below the version 2 mount (``/`` is the root group), or an empty text if there is no such group now."""
     known: dict[int, str] = host().cache.setdefault("cgroup_paths", {})

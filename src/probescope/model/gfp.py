@@ -44,6 +44,8 @@ _COMPOUND: tuple[tuple[str, int], ...] = (
     ("GFP_ATOMIC", _N["__GFP_HIGH"] | _N["__GFP_KSWAPD_RECLAIM"]),
     ("GFP_NOIO", _RECLAIM),
     ("GFP_NOWAIT", _N["__GFP_KSWAPD_RECLAIM"]),
+    ("GFP_DMA32", _N["__GFP_DMA32"]),
+    ("GFP_DMA", _N["__GFP_DMA"]),
 )
 
 

@@ -149,7 +149,8 @@ class CParser(DeclaratorParser):
             out.append(self._member_of(specifier, first, inline=not out))
             if not self.accept(","):
                 break
-        self.expect(";")
+        if self.kind != "}":  # compilers forgive a last member without its semicolon, and one-liners rely on it
+            self.expect(";")
         return out
 
     def _unnamed(self, specifier: Specifier, first: Token) -> list[CMember]:
