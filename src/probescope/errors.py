@@ -22,27 +22,36 @@ The library raises; only ``cli/`` prints and chooses exit codes.
 from __future__ import annotations
 
 import errno as _errno
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from probescope.diagnostics import Diagnostic
+
+    Hints = Sequence[str] | Callable[[], Sequence[str]]
 
 
 class ProbescopeError(Exception):
     """What went wrong, where, why, and what can be done.
 
     ``what`` is one sentence without a full stop; ``where`` names a place (``file:section+0xoff`` or
-    ``stdin:1:5``); ``hints`` are lines that a person can act on, best first.
+    ``stdin:1:5``); ``hints`` are lines that a person can act on, best first, or a function that finds them: many an
+    error is caught and forgotten, and the nearest of 100,000 names take a while.
     """
 
     exit_code = 1
 
-    def __init__(self, what: str, *, where: str = "", hints: Sequence[str] = ()) -> None:
+    def __init__(self, what: str, *, where: str = "", hints: Hints = ()) -> None:
         super().__init__(what)
         self.what = what
         self.where = where
-        self.hints = tuple(hints)
+        self._hints = hints
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        if callable(self._hints):
+            self._hints = self._hints()
+        return tuple(self._hints)
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}" if self.where else self.what

@@ -125,11 +125,14 @@ def _unknown(spec: ProbeSpec) -> ProbeError:
             f"modules with BTF and such a name: {known}" if known else "it is not loaded, or was built without BTF"
         ]
         return ProbeError(f"no BTF for module '{spec.target}'", hints=hints)
-    hints = [f"did you mean {spec.source}:{n}?" for n in nearest_function(spec.name, btf.names())]
     where = f" in {spec.target}" if spec.target else ""
-    if kernel_functions.find_symbol(spec.name, spec.target):
-        hints = [f"kprobe:{spec.name} can probe it: BTF lacks its signature"]
-    return ProbeError(f"there is no function {spec.name} with BTF{where}", hints=hints)
+
+    def like() -> list[str]:
+        if kernel_functions.find_symbol(spec.name, spec.target):
+            return [f"kprobe:{spec.name} can probe it: BTF lacks its signature"]
+        return [f"did you mean {spec.source}:{n}?" for n in nearest_function(spec.name, btf.names())]
+
+    return ProbeError(f"there is no function {spec.name} with BTF{where}", hints=like)
 
 
 def describe(site: Site, ctx: ResolveContext) -> list[str]:

@@ -145,15 +145,18 @@ def _reason(name: str) -> str:
 
 
 def _unknown(spec: ProbeSpec) -> ProbeError:
-    names = [n for n, _ in kernel_functions.symbols()]
-    if spec.target and spec.name in names:
+    if spec.target and kernel_functions.find_symbol(spec.name):
         hint = f"write {spec.source}:{spec.name}, or load the module"
         return ProbeError(f"module '{spec.target}' has no function {spec.name}", hints=[hint])
+    return ProbeError(f"there is no kernel function {spec.name}", hints=lambda: _like(spec))
+
+
+def _like(spec: ProbeSpec) -> list[str]:
+    names = [n for n, _ in kernel_functions.symbols()]
     inlined = [n for n in names if n.startswith(spec.name + ".")]
     hints = [f"the compiler changed it into {n}: probe that" for n in inlined[:2]]
     hints += [f"did you mean {spec.source}:{n}?" for n in nearest_function(spec.name, names)]
-    what = f"there is no kernel function {spec.name}"
-    return ProbeError(what, hints=hints or ["it may be inlined, or belong to a module that is not loaded"])
+    return hints or ["it may be inlined, or belong to a module that is not loaded"]
 
 
 def nearest_function(name: str, names: list[str]) -> list[str]:

@@ -173,10 +173,10 @@ def _none(spec: ProbeSpec, binary: Binary) -> list[Site]:
     if any(not s.is_defined for s in binary.elf.symbols().find_all(name)):
         hints = [f"it calls that function in a library: {', '.join(binary.elf.needed()[:6])}"]
         raise ProbeError(f"{binary.elf.path} does not define {name}", hints=hints)
-    raise ProbeError(f"there is no function {name} in {binary.elf.path}", hints=_hints(spec, binary))
+    raise ProbeError(f"there is no function {name} in {binary.elf.path}", hints=lambda: _like(spec, binary))
 
 
-def _hints(spec: ProbeSpec, binary: Binary) -> list[str]:
+def _like(spec: ProbeSpec, binary: Binary) -> list[str]:
     names = [f.name for f in binary.functions()]
     if not names:
         return [f"{binary.elf.path} is stripped: install its debug symbols, or probe an address"]
