@@ -6,9 +6,9 @@ import contextlib
 import ctypes
 import os
 import struct
-import time
 
 import pytest
+from work import instructions
 
 from probescope.errors import KernelError, VerifierError
 from probescope.kernel import bpf, bpf_btf, bpf_link, bpf_map, bpf_prog, features, perf_attr, perf_event
@@ -106,18 +106,18 @@ def test_clear_empties_hashes_and_zeroes_arrays():
 
 
 def test_a_hundred_thousand_entries_are_read_at_once():
-    """The budget of the design is 50 ms; five times that is a failure even on a loaded machine."""
+    """In batches, with fewer instructions of Python than entries."""
     with bpf_map.map_create(u.BPF_MAP_TYPE_HASH, 8, 8, 120_000, name="large") as m:
         for i in range(100_000):
             m.update(U64.pack(i), U64.pack(3 * i))
-        best = min(timed(m.dump)[0] for _ in range(3))
+        work = instructions(m.dump)
         entries = m.dump(delete=True)
         assert entries.count == 100_000
         assert m.dump().count == 0
         keys, values = entries.keys.cast("Q"), entries.values.cast("Q")
         assert sorted(keys) == list(range(100_000))
         assert all(values[i] == 3 * keys[i] for i in range(0, 100_000, 997))
-    assert best < 0.25, f"{best * 1e3:.0f} ms"
+    assert work < 20_000
 
 
 def test_a_dump_in_several_batches_misses_nothing(monkeypatch):
@@ -212,12 +212,18 @@ def test_raw_tracepoint_with_cookie_fires():
 
 
 def test_six_hundred_links_come_and_go_quickly():
-    """The budget of the design is 100 ms to open; three times that is a failure even on a loaded machine."""
+    """One system call to open a link, one to close it, and little Python around them."""
+    links = []
     with load("raw_tracepoint") as p:
-        seconds, links = timed(lambda: [bpf_link.raw_tracepoint_open(p, "sched_process_exit") for _ in range(600)])
-        closing, _ = timed(lambda: close_all(links))
-    assert seconds < 0.3
-    assert closing < 0.5
+
+        def attach() -> None:
+            links.extend(bpf_link.raw_tracepoint_open(p, "sched_process_exit") for _ in range(600))
+
+        opening = instructions(attach)
+        closing = instructions(lambda: close_all(links))
+    assert len(links) == 600
+    assert opening < 600 * 1000
+    assert closing < 600 * 200
 
 
 def test_tp_btf_fires():
@@ -309,9 +315,3 @@ def test_kprobe_multi_names_the_function_that_cannot_be_traced():
     with load("kprobe_multi") as p, pytest.raises(KernelError) as e:
         bpf_link.link_kprobe_multi(p, symbols=["no_such_function"])
     assert any("available_filter_functions" in hint for hint in e.value.hints)
-
-
-def timed(work):
-    start = time.perf_counter()
-    result = work()
-    return time.perf_counter() - start, result

@@ -133,19 +133,22 @@ def test_patterns_match_by_position():
 
 
 def test_declaring_is_cheaper_by_far():
-    """The reason that it exists: if the standard one becomes as cheap, this file and that module can go."""
+    """The reason that it exists: it compiles no source text for a class, where the standard one compiles several. If
+    that one becomes as cheap, this file and that module can go."""
     script = """
-import time, sys
+import sys
 from importlib import import_module
 make = import_module(sys.argv[1]).dataclass
 make(frozen=True, slots=True)(type("W", (), {"__annotations__": {"a": "int"}}))
-began = time.perf_counter()
+compiled = []
+sys.addaudithook(lambda event, _: compiled.append(event) if event in ("compile", "exec") else None)
 for n in range(200):
     make(frozen=True, slots=True)(type("C", (), {"__annotations__": {"a": "int", "b": "int", "c": "str"}}))
-print(time.perf_counter() - began)
+print(len(compiled))
 """
-    seconds = [
-        min(float(subprocess.check_output([sys.executable, "-c", script, module])) for _ in range(3))
+    ours, theirs = (
+        int(subprocess.check_output([sys.executable, "-c", script, module]))
         for module in ("probescope.frozen", "dataclasses")
-    ]
-    assert seconds[0] * 4 < seconds[1]
+    )
+    assert ours == 0
+    assert theirs >= 200

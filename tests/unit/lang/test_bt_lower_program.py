@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from bt_host import FakeTypes, body, compiled, findings, lower, resolve, warnings
+from work import instructions
 
 from probescope.errors import KernelError, ScriptError, UsageError
 from probescope.ir.text import value_to_text
@@ -348,17 +347,14 @@ def long_script(lines: int) -> str:
     return "\n".join(out)
 
 
-def test_two_thousand_lines_compile_soon():
-    """Protects from compile times that grow with the square of a script's length: twice the lines take less than
-    three times as long. (On an idle machine 2,000 lines take about 0.6 s.)"""
+def test_long_scripts_compile_soon():
+    """Protects from compile times that grow with the square of a script's length: 40,000 instructions of Python for a
+    line, and no more for it in a script of twice the length."""
 
-    def seconds(lines: int) -> float:
+    def work(lines: int) -> int:
         source = long_script(lines)
-        start = time.process_time()
-        lower(source)
-        return time.process_time() - start
+        return instructions(lambda: lower(source))
 
-    short = min(seconds(1000) for _ in range(2))
-    long = min(seconds(2000) for _ in range(2))
-    assert long < 3 * short
-    assert long < 2.0
+    short, long = work(200), work(400)
+    assert long < 2.5 * short
+    assert long < 400 * 60_000
