@@ -34,7 +34,6 @@ def instructions(call: Callable[[], object]) -> int:
 
 
 def growth(work: Callable[[int], Callable[[], object]], size: int) -> float:
-    """What the second step costs by what the first did, from ``size`` over one and a half of it to twice as much: 1 for
-    linear work, 1.4 for quadratic, whatever is constant. ``work`` prepares outside the count."""
-    small, middle, large = (instructions(work(k * size // 2)) for k in (2, 3, 4))
-    return (large - middle) / max(middle - small, size)
+    """How many times the instructions of ``work(size)`` those of ``work(2 * size)`` are: 2 for linear work, 4 for
+    quadratic. ``work`` prepares outside the count."""
+    return instructions(work(2 * size)) / instructions(work(size))

@@ -84,10 +84,10 @@ def reading(text: str) -> Callable[[], None]:
     ],
 )
 def test_time_is_linear(piece: str) -> None:
-    """Each further piece of text is the same work again, beyond the limits that end the reading of some: nothing scans
-    ahead again and again."""
+    """Twice the text is about twice the work (a quadratic one would be four times): nothing scans ahead again and
+    again."""
     for frame in ("begin { %s }", "%s", "struct a { %s }", "#define A %s\nbegin { A }"):
-        assert growth(lambda n, frame=frame: reading(frame % (piece * n)), 260) < 1.2
+        assert growth(lambda n, frame=frame: reading(frame % (piece * n)), 400) < 2.5
 
 
 def test_a_long_script_parses_soon() -> None:
