@@ -122,12 +122,13 @@ def _statements(inner: st.SearchStrategy[ast.Expr]) -> st.SearchStrategy[ast.Sta
         texts.map(lambda p: ast.Import(AT, p)),
     )
     body = st.lists(plain, max_size=2).map(lambda s: ast.Block(AT, tuple(s)))
+    bounds = inner.filter(lambda e: not isinstance(e, ast.Block))  # a brace there begins the body
     return st.one_of(
         plain,
         st.tuples(inner, body).map(lambda p: ast.While(AT, *p)),
         st.tuples(inner, body).map(lambda p: ast.Unroll(AT, *p)),
         st.tuples(variables, maps, body).map(lambda p: ast.ForMap(AT, *p)),
-        st.tuples(variables, inner, inner, body).map(lambda p: ast.ForRange(AT, *p)),
+        st.tuples(variables, bounds, bounds, body).map(lambda p: ast.ForRange(AT, *p)),
         _ifs(inner, values=False).map(lambda e: ast.ExprStatement(AT, without_value(e))),
     )
 

@@ -64,7 +64,7 @@ def _output_options(p: argparse.ArgumentParser) -> None:
 
 
 def _other_options(p: argparse.ArgumentParser) -> None:
-    p.add_argument("-l", "--list", action="store_true", help="list probes: of a glob, or those that a FILE or PROGRAM has")
+    p.add_argument("-l", "--list", action="store_true", help="list probes: of a glob, or of a FILE or PROGRAM")
     p.add_argument("-v", "--verbose", action="store_true", help="say what is done; with -l, list arguments")
     p.add_argument("-d", dest="debug", metavar="STAGE", choices=STAGES, help="print a stage: ast, ir, plan, bpf")
     p.add_argument("--emit", metavar="WHAT", choices=STAGES, help="as -d, and do not run")
