@@ -136,10 +136,16 @@ def _site(l: Lower, _arg: str) -> Reg:
 
 
 def _func_ip(l: Lower, _arg: str) -> Reg:
-    if l.unit.in_user and not l.features.has("helper:get_func_ip_uprobe"):
+    if l.unit.in_user and not at_return(l):  # there the helper knows it from 6.6 on only
         return l.b.load(l.fn.ctx, l.arch.regs[l.arch.ip], 8)
     l.require("helper:get_func_ip", "func_ip")
     return l.b.call("get_func_ip", l.fn.ctx)
+
+
+def at_return(l: Lower) -> bool:
+    """Whether the probe fires when the function returns."""
+    sites = l.program.sites
+    return any(getattr(sites[n].attach, "ret", False) for n in l.unit.sites if n < len(sites))
 
 
 def _usermode(l: Lower, _arg: str) -> Reg:

@@ -352,3 +352,25 @@ def test_return_out_of_nested_functions(features):
     maps = (*RESULT, MapDecl("m", U32, I64))
     got, _ = ran(body, (1, 6), (2, 7), maps=maps, variables=VARIABLES, features=features)
     assert got["r"][None] >= 36
+
+
+@pytest.mark.parametrize("kind", ["hash", "lruhash", "percpuhash", "percpulruhash"])
+def test_declared_kinds_of_map(kind, features):
+    """Set, added to and read in programs, and read from outside, whatever kernel map is behind it."""
+    maps = (MapDecl("n", U32, I64, kind, 64), MapDecl("r", None, I64))
+    body = [
+        s.MapSet("n", KEY, VALUE),
+        s.Discard(x.MapAdd(I64, "n", KEY, number(2))),
+        s.MapSet("r", None, x.MapGet(I64, "n", KEY)),
+    ]
+    got, errors = ran(body, (1, 5), (2, 6), maps=maps, features=features)
+    assert (got["n"], got["r"], errors) == ({1: 7, 2: 8}, {None: 8}, {})
+
+
+def test_least_recently_used_key_gives_way(features):
+    """An LRU map never refuses a new key."""
+    maps = (MapDecl("n", U32, I64, "lruhash", 16),)
+    got, errors = ran([s.MapSet("n", KEY, VALUE)], *[(i, i) for i in range(200)], maps=maps, features=features)
+    assert errors == {}
+    assert 0 < len(got["n"]) <= 200
+    assert all(k == v for k, v in got["n"].items())
