@@ -117,8 +117,12 @@ class Running:
         self.out, self.err = Stream(self.process.stdout), Stream(self.process.stderr)
 
     def __enter__(self) -> Self:
-        if self.err.until(ATTACHED) is None:
-            raise AssertionError(f"it did not attach: {self.err.text}{self.out.text}")
+        try:
+            attached = self.err.until(ATTACHED)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        assert attached, f"it did not attach: {self.err.text}{self.out.text}"
         return self
 
     def stop(self, number: int = signal.SIGINT) -> Done:

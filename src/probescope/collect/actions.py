@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from probescope.collect.finish import Finisher
 from probescope.collect.tables import map_out
-from probescope.frozen import dataclass, replace
+from probescope.frozen import dataclass
 from probescope.ir.program import Action, Program
 from probescope.model.aggregate import monoid
 from probescope.model.codec import zero
@@ -50,7 +50,8 @@ class Actions:
         self.program = program
         self.maps = maps
         self.finisher = finisher
-        self.sink = sink
+        self._sink = sink
+        self._later: list[Callable[[], Output]] = []
         self.exit = Exit()
         self._unsafe = unsafe
         self._kinds: dict[str, Callable[[Action, tuple[Any, ...]], None]] = {
@@ -75,12 +76,25 @@ class Actions:
         action = self.program.actions[index]
         self._kinds[action.kind](action, values)
 
+    def sink(self, output: Output) -> None:
+        """Says something, after all that was put off."""
+        if self._later:
+            self._later.append(lambda: output)
+        else:
+            self._sink(output)
+
+    def flush(self) -> None:
+        """Says what was put off. Whoever performs actions calls this when there are no more for now."""
+        later, self._later = self._later, []
+        for make in later:
+            self._sink(make())
+
     def finished(self, action: Action, values: tuple[Any, ...]) -> tuple[Any, ...]:
         finish = self.finisher.finish
         return tuple(finish(t, v) for t, v in zip(action.types, values, strict=True))
 
-    def map_output(self, name: str, *, top: int = 0, div: int = 0, final: bool = False) -> MapOut:
-        return map_out(self.program.map(name), self.maps.snapshot(name), self.finisher, top=top, div=div, final=final)
+    def map_output(self, name: str, *, final: bool = False) -> MapOut:
+        return map_out(self.program.map(name), self.maps.snapshot(name), self.finisher, final=final)
 
     # --- one method a kind
     # ----------------------------------------------------------------------------------------------
@@ -105,12 +119,14 @@ class Actions:
         self.sink(ValueOut(t, self.finisher.finish(t, values[0])))
 
     def _print_map(self, action: Action, values: tuple[Any, ...]) -> None:
+        """The map is read now, and shown later: often the next action empties it, and what happens between the two is
+        lost. Finding names for stacks takes long."""
         top, div = (*values, 0, 0)[:2]
-        out = self.map_output(action.map, top=top, div=div)
         decl = self.program.map(action.map)
-        if decl.key is None and not out.items:  # asked for by name, a map that was never set shows its zero
-            out = replace(out, items=((None, self.finisher.finish_value(decl.value, unset(decl.value))),))
-        self.sink(out)
+        pairs = self.maps.snapshot(action.map)
+        if decl.key is None and not pairs:  # asked for by name, a map that was never set shows its zero
+            pairs = [(None, unset(decl.value))]
+        self._later.append(lambda: map_out(decl, pairs, self.finisher, top=top, div=div))
 
     def _print_item(self, action: Action, values: tuple[Any, ...]) -> None:
         """``print(@x[k])``: the value alone, as it was when the event happened."""

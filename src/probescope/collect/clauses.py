@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from probescope.collect.actions import Actions
 from probescope.collect.event import OwnEvent
 from probescope.collect.kernel_side import KernelSide
 from probescope.collect.timers import Timers
@@ -18,8 +19,11 @@ Step = UserRun | RunOnce
 
 
 class OwnClauses:
-    def __init__(self, plan: BpfPlan, machine: Machine, kernel: KernelSide | None, cpid: int) -> None:
+    def __init__(
+        self, plan: BpfPlan, machine: Machine, actions: Actions, kernel: KernelSide | None, cpid: int
+    ) -> None:
         self._machine = machine
+        self._actions = actions
         self._kernel = kernel
         self._cpid = cpid
         clause_of = {u.name: u.clause for u in plan.units}
@@ -53,3 +57,4 @@ class OwnClauses:
             self._kernel.run_once(step)
         else:
             self._machine.run(step.clause, OwnEvent(step.site, start_ns, self._cpid))
+            self._actions.flush()

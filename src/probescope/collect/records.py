@@ -50,6 +50,7 @@ class RecordReader:
                 done = 1
             at += done
         self.seen += at
+        self._actions.flush()
 
     def _one(self, action: int, data: bytes, at: int) -> None:
         decode = self._decoders.get(action)

@@ -64,7 +64,7 @@ class Session:
         self._finisher = Finisher(self.program, self.names, self.names, types=self.program.types)
         self.actions = Actions(self.program, maps, self._finisher, self._say, unsafe=self.options.unsafe)
         machine = Machine(self.program, store, self.actions.perform, types=self.program.types)
-        self._clauses = OwnClauses(self.plan, machine, self.kernel, self.ending.child_pid)
+        self._clauses = OwnClauses(self.plan, machine, self.actions, self.kernel, self.ending.child_pid)
         if self.kernel:
             self.kernel.reader(self.actions, texts=self.options.texts)
 
