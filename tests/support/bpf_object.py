@@ -8,8 +8,12 @@ import struct
 from typing import Any
 
 from probescope.bpf.compile import compile_program
+from probescope.bpf.insn import pack
+from probescope.bpf.lower_read import UNTYPED
 from probescope.bpf.storage import read_counters, storages
 from probescope.bpf.unit import Object, Options, Unit
+from probescope.collect.btfs import KernelBtf
+from probescope.errors import KernelError
 from probescope.ir.program import Action, Clause, MapDecl, Program, Settings
 from probescope.kernel.bpf import btf_load
 from probescope.kernel.bpf_map import map_create
@@ -42,6 +46,21 @@ def here() -> Features:
 
 NEW = here()
 FEATURES = {"6.1": BASELINE_6_1, "new": NEW}
+
+
+def untyped_reads() -> Features | None:
+    """The same with plain reads of kernel memory, if the verifier allows them."""
+    cast = KernelBtf().find("func", "bpf_rdonly_cast")
+    if not cast:
+        return None
+    insns = [(0xB7, 1, 0, 0, 0), (0xB7, 2, 0, 0, 0), (0x85, 0, 2, 0, cast), (0x71, 0, 0, 0, 0), (0x95, 0, 0, 0, 0)]
+    try:
+        prog_load(Load(KINDS["raw_tracepoint"], pack(insns))).close()
+    except KernelError:
+        return None
+    return Features(NEW.yes | {UNTYPED}, NEW.no)
+
+
 SITE = Site("rawtracepoint:test", "rawtracepoint", RawTracepointAttach("test"))
 
 
@@ -87,8 +106,8 @@ class Loaded:
     def _load(self, spec: Any, **more: Any) -> Any:
         code = bytearray(spec.insns)
         for r in spec.relocs:
-            assert r.kind != "kfunc"
-            struct.pack_into("=i", code, r.insn * 8 + 4, self.maps[r.name].fileno())
+            number = KernelBtf().find("func", r.name) if r.kind == "kfunc" else self.maps[r.name].fileno()
+            struct.pack_into("=i", code, r.insn * 8 + 4, number)
         info = b"".join(struct.pack("=II", *pair) for pair in spec.func_info)
         flags = 16 if spec.kind == "syscall" else 0
         return prog_load(

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from bpf_object import MODERN, NEW, Loaded, load, program, unit
+from bpf_object import MODERN, NEW, Loaded, load, program, unit, untyped_reads
 
 from probescope.bpf.compile import compile_program
 from probescope.bpf.disasm import disassemble
@@ -23,7 +23,7 @@ from probescope.ir.program import Action, MapDecl
 from probescope.kernel.bpf_link import link_tracing
 from probescope.model.features import Features
 from probescope.model.site import CtxArg, Field
-from probescope.model.types import I64, U32, U64, Agg, Opaque, Pointer, String, Struct, Tuple
+from probescope.model.types import I64, U32, U64, Agg, Int, Opaque, Pointer, String, Struct, Tuple
 
 
 def test_write_user():
@@ -64,22 +64,6 @@ def test_per_cpu_variables_are_where_the_kernels_table_says():
         assert expected != 0x1234
 
 
-class WithKfuncs(Loaded):
-    """Kernel functions are called by their number in the kernel's BTF."""
-
-    def _load(self, spec, **more):
-        btf = KernelBtf()
-        for r in spec.relocs:
-            if r.kind == "kfunc":
-                self.maps[r.name] = type("Id", (), {"fileno": lambda _, n=r.name: btf.find("func", n), "close": int})()
-        object.__setattr__(spec, "relocs", tuple(_plain(r) for r in spec.relocs))
-        return super()._load(spec, **more)
-
-
-def _plain(r):
-    return r if r.kind != "kfunc" else type(r)(r.insn, "map", r.name)
-
-
 def test_name_of_another_task():
     """The parent, found by number; a number that nobody has gives an empty name."""
     kernel = BtfTypes(load_btf("/sys/kernel/btf/vmlinux"))
@@ -88,7 +72,7 @@ def test_name_of_another_task():
     p = program([s.MapSet("r", None, x.Pack(whole, tuple(names)))], maps=(MapDecl("r", None, whole),))
     options = Options(features=NEW, cpus=os.cpu_count() or 2, types=kernel)
     target = KernelBtf().find("typedef", "btf_trace_sys_enter")
-    with WithKfuncs(p, (unit(kind="tp_btf"),), options, expected_attach_type=23, attach_btf_id=target) as loaded:
+    with Loaded(p, (unit(kind="tp_btf"),), options, expected_attach_type=23, attach_btf_id=target) as loaded:
         with link_tracing(loaded.programs["t"], 23):
             os.getppid()
         assert loaded.map("r") == {None: (Path(f"/proc/{os.getppid()}/comm").read_bytes().strip(), b"")}
@@ -175,3 +159,25 @@ def test_deep_expression_is_an_error_not_a_traceback():
     p = program([s.MapSet("r", None, e)], maps=(MapDecl("r", None, U64),))
     with pytest.raises(LimitError):
         compile_program(p, (unit(),), Options(features=MODERN))
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+@pytest.mark.parametrize("signed", [False, True])
+def test_kernel_memory_is_read_alike_with_and_without_a_helper(size, signed):
+    """The kernel's own code, which does not change, zeros in it; and addresses that cannot be read, which must be
+    counted."""
+    t = Int(size, signed)
+    pair = Tuple((t, t))
+    both = x.Pack(pair, tuple(x.Load(t, "kernel", x.Arg(U64, i)) for i in range(2)))
+    p = program([s.MapSet("r", None, both)], maps=(MapDecl("r", None, pair),))
+    text = int(Path("/proc/kallsyms").read_text().split()[0], 16)
+    seen = []
+    for features in (NEW, untyped_reads() or NEW):
+        with load(p, features) as loaded:
+            got = []
+            for at in range(0, 512, size):
+                loaded.run(at, (text, 0, 4096, 1 << 63)[at // size % 4])
+                got.append(loaded.map("r")[None])
+            seen.append((got, loaded.counters()))
+    assert seen[0] == seen[1]
+    assert seen[0][1]["read"] == 512 // size * 3 // 4
