@@ -131,10 +131,21 @@ def explain_point(text: str, known: Facts) -> list[Explained]:
             if len(specs) == 1:
                 raise
             continue
-        out.append(explain_probe(spec.text or text, sites, known, arguments))
+        e = explain_probe(spec.text or text, sites, known, arguments)
+        out.append(replace(e, notes=(*e.notes, *_limits(len(sites)))))
     if not out:
         raise ProbeError(f"no source has a probe {text}", hints=["probescope list 'GLOB' shows what there is"])
     return out
+
+
+def _limits(count: int) -> Sequence[str]:
+    """What a program that names so many probes has to say."""
+    from probescope.lang.bt.config import Config
+
+    most = Config().max_probes
+    if count <= most:
+        return ()
+    return (f"a program may have {most:,} probes, unless it begins with config = {{ max_probes = {count} }}",)
 
 
 def _specs(text: str, pid: int) -> list[ProbeSpec]:

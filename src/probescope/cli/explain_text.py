@@ -68,8 +68,9 @@ class _Page:
                 here = used.here if used else "no"
                 why = f"{used.mechanism}: {used.why}" if used else p.reason
                 rows.append((asked, here, _ns(used) if used else "", p.interface, why))
-        known = {asked for asked, _, _ in answers}
-        others = {i.probe: i.why for _, _, e in answers for p in e.parts for i in p.instead if i.probe not in known}
+        known = {_key(asked) for asked, _, _ in answers}
+        all_others = [i for _, _, e in answers for p in e.parts for i in p.instead]
+        others = {i.probe: i.why for i in all_others if _key(i.probe) not in known}
         head = ("probe", "here", "ns a hit", "interface", "by")
         table = columns(head, rows, right=(2,), wide=self.wide, look=self.look)
         more = "".join(f"  {probe}  {why}\n" for probe, why in others.items())
@@ -219,6 +220,11 @@ def _alike(one: str, other: str) -> bool:
     return one.split(" ", 1)[0] == other.split(" ", 1)[0] and one.startswith(
         ("perf_event_open", "bpf(BPF_RAW", "bpf(BPF_LINK")
     )
+
+
+def _key(probe: str) -> tuple[str, str]:
+    """Source and last part: with or without the module between them it is the same probe."""
+    return probe.partition(":")[0], probe.rpartition(":")[2]
 
 
 def _ns(r: Row) -> str:

@@ -138,7 +138,7 @@ def _kprobe_multi(attach: KprobeAttach, site: Site, asked: Asked) -> Rung:
     if attach.offset or not attach.symbol:
         reason = "serves only whole functions"
     elif not attach.traceable:
-        reason = f"{attach.symbol} is not traceable by ftrace"
+        reason = f"not known whether ftrace can take {attach.symbol}: looking takes longer than one kprobe"
     elif "func_ip" in asked.needs.context:
         reason = "gives another address for func_ip"
     return _plain("kprobe_multi", site, asked, attach.symbol, reason)
