@@ -176,7 +176,7 @@ def test_kernel_memory_is_read_alike_with_and_without_a_helper(size, signed):
         with load(p, features) as loaded:
             got = []
             for at in range(0, 512, size):
-                loaded.run(at, (text, 0, 4096, 1 << 63)[at // size % 4])
+                loaded.run(text + at, (text, 0, 4096, 1 << 63)[at // size % 4])
                 got.append(loaded.map("r")[None])
             seen.append((got, loaded.counters()))
     assert seen[0] == seen[1]
