@@ -93,12 +93,19 @@ def _answers(args: argparse.Namespace, known: Facts) -> Sequence[Answer]:
         command = f"bpftrace {name}" if name != "stdin" else ""
         return [(name, True, inquiry.explain_script(request, known, command))]
     out: list[Answer] = []
-    for what in args.what:
+    for what in (w for words in args.what for w in _apart(words)):
         if inquiry.is_word(what):
             out += _word(what, known)
         else:
             out += [(what, False, e) for e in inquiry.explain_point(what, known)]
     return out
+
+
+def _apart(words: str) -> list[str]:
+    """``kprobe:a,kprobe:b`` as a clause has them: a comma parts two probes where a source follows it."""
+    import re
+
+    return [w.strip() for w in re.split(r",(?=\s*\w+:)", words)]
 
 
 def _script(args: argparse.Namespace) -> tuple[str, str, list[str]] | None:

@@ -91,6 +91,15 @@ def test_a_bare_word_finds_system_calls_and_functions():
     assert "kprobe:vfs_read" in names
 
 
+def test_probes_of_one_clause_are_told_one_by_one():
+    found = explained("tracepoint:syscalls:sys_enter_openat,tracepoint:sched:sched_switch", "profile:hz:99")
+    assert [e["asked"] for e in found] == [
+        "tracepoint:syscalls:sys_enter_openat",
+        "tracepoint:sched:sched_switch",
+        "profile:hz:99",
+    ]
+
+
 def test_globs_are_summed_up():
     (e,) = explained("tracepoint:syscalls:sys_enter_*")
     assert len(e["parts"][0]["sites"]) > 300
