@@ -290,7 +290,7 @@ REFUSED = {
     "probes": [
         ("begin { print(arg0); }", 'The arg0 builtin can not be used with "begin" probes', "arg0"),
         ("kprobe:f { print(retval); }", 'The retval builtin can not be used with "kprobe" probes', "retval"),
-        ("kprobe:f { print(args.x); }", 'The args builtin can not be used with "kprobe" probes', "args"),
+        ("kretprobe:f { print(args.x); }", 'The args builtin can not be used with "kretprobe" probes', "args"),
         (
             "tracepoint:sched:sched_switch { print(args.nope); }",
             "Can't find field nope of tracepoint:sched:sched_switch",

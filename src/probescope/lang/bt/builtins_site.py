@@ -19,7 +19,7 @@ from probescope.model.site import Field, IterAttach, Site
 from probescope.model.types import U64, Int, Pointer, Record, Struct, Type
 
 _ARGUMENTS = ("kprobe", "uprobe", "usdt", "rawtracepoint")
-_FIELDS = ("tracepoint", "fentry", "fexit", "rawtracepoint", "uprobe", "iter")
+_FIELDS = ("tracepoint", "kprobe", "fentry", "fexit", "rawtracepoint", "uprobe", "iter")
 _RETURNS = ("kretprobe", "uretprobe", "fexit")
 _SPECIAL = frozenset({"begin", "end", "self"})
 _PERF = frozenset({"profile", "interval", "software", "hardware", "watchpoint", "asyncwatchpoint"})
