@@ -96,6 +96,7 @@ class Stream:
         return self._data.decode("utf-8", "surrogateescape")
 
     def whole(self) -> str:
+        """The text to its end, for which it waits."""
         self._thread.join(PATIENCE)
         self._pipe.close()
         return self.text
@@ -142,6 +143,8 @@ class Running:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        self.out.whole()
+        self.err.whole()
 
 
 class Waiting:
