@@ -10,6 +10,7 @@ from collections.abc import Callable
 from probescope.bpf.lir import Reg
 from probescope.bpf.lower import Lower, Place
 from probescope.bpf.lower_copy import copy
+from probescope.bpf.lower_vars import FRAME_SITE, captured_frame
 from probescope.bpf.pieces import GLOBALS
 from probescope.bpf.unit import GLOBAL_START, GLOBAL_TAI, GLOBAL_WALL
 from probescope.ir import expr as x
@@ -128,7 +129,7 @@ def _elapsed(l: Lower, _arg: str) -> Reg:
 def _site(l: Lower, _arg: str) -> Reg:
     """The number of the site that fired."""
     if l.site is not None:
-        return l.site
+        return l.site if l.fn is l.main else l.b.load(captured_frame(l), FRAME_SITE, 8)
     if l.unit.site_by == "cookie":
         reg: Reg = l.once("cookie", lambda: l.b.call("get_attach_cookie", l.fn.ctx))
         return l.b.zext(reg, 32)

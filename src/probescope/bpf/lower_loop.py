@@ -17,7 +17,7 @@ from probescope.bpf.lir import Block, Reg
 from probescope.bpf.lower import Fn, Held, Lower, Place
 from probescope.bpf.lower_copy import copy_value
 from probescope.bpf.lower_scalar import narrow, number
-from probescope.bpf.lower_vars import FRAME_RETURNED, enter_callback, place_of, store, unknown
+from probescope.bpf.lower_vars import FRAME_RETURNED, captured_frame, enter_callback, place_of, store, unknown
 from probescope.bpf.lower_walk import start, unknown_zero
 from probescope.bpf.scan import FALLBACK_TURNS, turns
 from probescope.bpf.storage import Storage
@@ -214,11 +214,11 @@ def _range_callback(l: Lower, st: s.ForRange) -> None:
     kept = None
     if first is None:
         kept = l.range_words[id(st)]
-        l.b.store(frame(l), kept, low, 8)
+        l.b.store(captured_frame(l), kept, low, 8)
 
     def body(turn: Reg) -> None:
         if kept is not None:
-            base = l.b.load(frame(l), kept, 8)
+            base = l.b.load(captured_frame(l), kept, 8)
         else:
             assert first is not None
             base = l.b.const(first)
@@ -228,11 +228,6 @@ def _range_callback(l: Lower, st: s.ForRange) -> None:
 
     _call_loop(l, count, st.body, body)
     _cut(l, cut)
-
-
-def frame(l: Lower) -> Reg:
-    assert l.fn.frame is not None
-    return l.fn.frame
 
 
 # --- callbacks --------------------------------------------------------------------------------------------------------
@@ -256,7 +251,7 @@ def callback(l: Lower, parameters: int, frame_parameter: int) -> Generator[tuple
 
 
 def _return_from_callback(l: Lower) -> None:
-    l.b.store(frame(l), FRAME_RETURNED, unknown(l, l.b.const(1)), 8)
+    l.b.store(captured_frame(l), FRAME_RETURNED, unknown(l, l.b.const(1)), 8)
     l.b.exit_imm(STOP)
 
 
@@ -275,7 +270,7 @@ def _call_loop(l: Lower, count: Reg, statements: tuple[s.Stmt, ...], body: Calla
         body(parameters[0])
     # a count known to be 0 would let the verifier drop the callback, and then miss it
     count = l.b.alu("add", count, unknown_zero(l))
-    l.b.call("loop", count, l.b.callback(name), frame(l), l.b.const(0))
+    l.b.call("loop", count, l.b.callback(name), captured_frame(l), l.b.const(0))
     _after_callback(l, statements)
 
 
@@ -284,7 +279,7 @@ def _after_callback(l: Lower, statements: tuple[s.Stmt, ...]) -> None:
     if not any(isinstance(n, s.Return) for n in walk(statements)):
         return
     b = l.b
-    returned = b.load(frame(l), FRAME_RETURNED, 8)
+    returned = b.load(captured_frame(l), FRAME_RETURNED, 8)
     leave, on = b.block(cold=True), b.block()
     b.branch_imm("ne", returned, 0, leave, on)
     b.place(leave)
@@ -304,7 +299,7 @@ def for_map(l: Lower, st: s.ForMap) -> None:
         _forget(l, st)
         _bind(l, st, storage, key_at, value_at)
         _callback_body(l, st.body)
-    l.b.call("for_each_map_elem", l.b.map(storage.spec.name), l.b.callback(name), frame(l), l.b.const(0))
+    l.b.call("for_each_map_elem", l.b.map(storage.spec.name), l.b.callback(name), captured_frame(l), l.b.const(0))
     _after_callback(l, st.body)
 
 

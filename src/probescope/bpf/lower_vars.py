@@ -5,7 +5,7 @@
 - a small string, tuple or array: the stack (settings.on_stack_limit);
 - a larger one, or one that a callback uses: scratch memory.
 
-    frame:   context | scratch memory | returned | variable | variable | ...
+    frame:   context | scratch memory | returned | site | variable | variable | ...
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from probescope.ir.walk import walk
 from probescope.model.abi import align_up
 from probescope.model.types import Type
 
-FRAME_CTX, FRAME_SCRATCH, FRAME_RETURNED, FRAME_VARIABLES = 0, 8, 16, 24
+FRAME_CTX, FRAME_SCRATCH, FRAME_RETURNED, FRAME_SITE, FRAME_VARIABLES = 0, 8, 16, 24, 32
 
 STACK_FOR_VARIABLES = 192
 
@@ -159,6 +159,8 @@ def fill_frame(l: Lower) -> None:
     l.b.store(frame, FRAME_CTX, l.fn.ctx, 8)
     if l.fn.scratch is not None:
         l.b.store(frame, FRAME_SCRATCH, l.fn.scratch, 8)
+    if l.site is not None:
+        l.b.store(frame, FRAME_SITE, l.site, 8)
     if any(isinstance(n, s.Return) for n in walk(l.clause.body)):
         l.b.store_imm(frame, FRAME_RETURNED, 0, 8)
 
@@ -167,6 +169,12 @@ def unknown(l: Lower, value: Reg) -> Reg:
     """The same number, unknown to the verifier. Until "bpf: verify callbacks as if they are called unknown number of
     times" (6.7) it took a callback to run exactly once, and removed the code for anything else."""
     return l.b.alu("add", value, unknown_zero(l))
+
+
+def captured_frame(l: Lower) -> Reg:
+    """The address of the frame, in a callback or outside."""
+    assert l.fn.frame is not None
+    return l.fn.frame
 
 
 def enter_callback(l: Lower, fn: Fn, frame: Reg) -> None:

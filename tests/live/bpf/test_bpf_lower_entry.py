@@ -44,6 +44,17 @@ def test_dispatch_by_system_call(count, asked):
         assert loaded.map("n") == ({site: 1 for _, site in numbers} if asked else {1: count})
 
 
+def test_a_walk_over_a_map_knows_the_site():
+    """The body is a function of its own there, and the site was found out by the program."""
+    maps = (MapDecl("m", U32, U32), MapDecl("n", U32, Agg("count")))
+    body = [s.MapSet("m", x.Const(U32, 5), x.Const(U32, 5)), s.ForMap("kv", "m", (BY_SITE,))]
+    p = program(body, maps=maps, sites=(SITE, SITE))
+    with load(p, sites=(0, 1), site_by="syscall", syscalls=((3, 0), (9, 1))) as loaded:
+        for number in (3, 9, 9):
+            loaded.run(0, number)
+        assert loaded.map("n") == {0: 1, 1: 2}
+
+
 def test_one_process_only():
     for pid, expected in ((os.getpid(), {1: 1}), (1, {})):
         with load(program([BY_ONE], maps=COUNT), pid=pid) as loaded:
