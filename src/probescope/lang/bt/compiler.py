@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from probescope.diagnostics import Diagnostic, Source
-from probescope.errors import ScriptError
+from probescope.errors import LimitError, ScriptError
 from probescope.frozen import dataclass
 from probescope.ir.program import Program
 from probescope.lang.bt import ast
@@ -41,13 +41,21 @@ class Compiled:
 
 def compile_text(source: Source, env: Environment) -> Program:
     """The program of a script. Raises ``ScriptError`` with everything that is wrong in it, ``UsageError`` for its
-    parameters, ``KernelError`` and ``FormatError`` where this host cannot be looked at."""
+    parameters, ``LimitError`` where it nests too deep, ``KernelError`` and ``FormatError`` where this host cannot be
+    looked at."""
     return compile_script(source, env).program
 
 
 def compile_script(source: Source, env: Environment) -> Compiled:
     """As ``compile_text``, with the warnings and what the script says of itself."""
     script = read_script(source, env.script)
+    try:
+        return _compiled(script, env)
+    except RecursionError:  # the parser's limits on depth assume a stack that is nearly empty; the caller's is not
+        raise LimitError("the program nests too deep", hints=["split it with variables"]) from None
+
+
+def _compiled(script: Script, env: Environment) -> Compiled:
     state = ProgramState(script, env, EXPRS, STMTS)
     findings: list[Diagnostic] = declare_maps(state, script.program)
     resolver = Resolver(state)

@@ -7,7 +7,7 @@ from probescope.lang.bt.lower_unit import Unit
 from probescope.lang.bt.lower_value import constant
 from probescope.lang.bt.types import UNKNOWN, settle
 from probescope.lang.bt.types_c import base_type
-from probescope.model.types import Agg, Array, Buffer, Opaque, Pointer, String, Type
+from probescope.model.types import U64, Agg, Array, Buffer, Opaque, Pointer, String, Type
 
 _OPAQUE: dict[str, Type] = {
     "username_t": Opaque("username"),
@@ -108,9 +108,8 @@ def _named(u: Unit, t: ast.NamedType) -> Type:
     found = u.program.types.named(full)
     if found is not None:
         return found
-    enumerator = u.program.types.enumerator(t.name) if not t.tag else None
-    if enumerator is not None:  # sizeof(SOME_CONSTANT)
-        return enumerator[0]
+    if not t.tag and u.program.types.enumerator(t.name) is not None:  # sizeof(SOME_CONSTANT)
+        return U64
     if t.tag == "enum":
         u.error(f"Unknown enum: {t.name}", t.span, *u.program.types.near(full))
         return UNKNOWN
