@@ -5,13 +5,14 @@ Those of one moment go in the order of the script, whether user space evaluates 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from probescope.collect.actions import Actions
 from probescope.collect.event import OwnEvent
 from probescope.collect.kernel_side import KernelSide
 from probescope.collect.timers import Timers
 from probescope.evaluate.machine import Machine
+from probescope.model.output import Lost
 from probescope.model.plan import RunOnce, UserRun
 from probescope.plan.request import BpfPlan
 
@@ -50,6 +51,12 @@ class OwnClauses:
         for step in self._timers.due():
             if not over():
                 self._run(step, start_ns)
+
+    def losses(self, *, everything: bool) -> Iterator[Lost]:
+        """What clauses in user space could not do."""
+        from probescope.collect.losses import of_clauses
+
+        return of_clauses(self._machine.program, self._machine.errors, everything=everything)
 
     def _run(self, step: Step, start_ns: int) -> None:
         if isinstance(step, RunOnce):

@@ -7,16 +7,16 @@ side-band of processes missed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from probescope.bpf.storage import read_counters
-from probescope.bpf.unit import Counter, CounterKind, Object
-from probescope.diagnostics import Diagnostic, place
+from probescope.bpf.unit import Counter, Object
+from probescope.diagnostics import Diagnostic, Span, place
 from probescope.ir.program import Program
 from probescope.kernel.bpf_map import Map
 from probescope.model.output import Lost
 
-ABOUT: dict[CounterKind, str] = {
+ABOUT: dict[str, str] = {
     "ring_full": "events were lost: the ring was full",
     "map_full": "updates were dropped: {map} was full",
     "read": "reads of memory failed: they gave zero",
@@ -26,20 +26,34 @@ ABOUT: dict[CounterKind, str] = {
     "stack": "stacks were not kept: the table of stacks was full, or two collided in it",
     "scratch": "events were skipped: the program was interrupted by itself too deeply",
 }
-_HINTS: dict[CounterKind, str] = {
+_HINTS: dict[str, str] = {
     "read": "a probe cannot wait for memory that is not in RAM yet; kptr() and uptr() say whose memory it is",
     "loop": "let it break out earlier, or go over fewer things",
     "stack": "keep fewer frames, as in kstack(8), so that more stacks are the same",
 }
 
-SHOWN: frozenset[CounterKind] = frozenset({"ring_full", "map_full", "loop", "stack", "scratch"})
+SHOWN: frozenset[str] = frozenset({"ring_full", "map_full", "loop", "stack", "scratch"})
 """Kinds that are told always; the others (a failed read is often part of the plan) only when asked for with ``-k``."""
 
-URGENT: frozenset[CounterKind] = frozenset({"ring_full"})
+URGENT: frozenset[str] = frozenset({"ring_full"})
 """Kinds that are told while the session runs: who reads a stream must know that there is a hole in it."""
 
 EVERY_NS = 1_000_000_000
 DEFAULT_KEYS = 4096
+
+
+def of_clauses(program: Program, errors: Mapping[tuple[str, int], int], *, everything: bool) -> Iterator[Lost]:
+    """What clauses that user space ran could not do: ``errors`` as ``evaluate.Machine`` counts them, by kind and
+    clause."""
+    spans = {c.id: c.span for c in program.clauses}
+    for (kind, clause), count in errors.items():
+        if kind in SHOWN or everything:
+            about = ABOUT[kind].format(map="a map")
+            yield Lost(kind, count, about, _HINTS.get(kind, ""), _place(program, spans[clause]))
+
+
+def _place(program: Program, span: Span) -> str:
+    return place(Diagnostic("warning", "", span, source=program.source))
 
 
 class Losses:
@@ -81,7 +95,7 @@ class Losses:
             about = "hits of probes were passed over: the kernel does not run a program inside itself"
             yield Lost("missed", missed, about, "trace another point, or ask less of this one")
 
-    def _new(self, kinds: frozenset[CounterKind]) -> Iterator[Lost]:
+    def _new(self, kinds: frozenset[str]) -> Iterator[Lost]:
         for i, total in enumerate(self.totals()):
             counter, told = self._counters[i], self._told[i]
             if total > told and counter.kind in kinds:
@@ -92,8 +106,7 @@ class Losses:
         about = ABOUT[counter.kind].format(map=f"@{counter.map}")
         if total > count:
             about += f" ({total} in all)"
-        where = place(Diagnostic("warning", "", counter.span, source=self._program.source))
-        return Lost(counter.kind, count, about, self._hint(counter), where)
+        return Lost(counter.kind, count, about, self._hint(counter), _place(self._program, counter.span))
 
     def _hint(self, counter: Counter) -> str:
         """Lines that can be pasted, with numbers of this very session."""

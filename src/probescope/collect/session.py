@@ -213,5 +213,5 @@ class Session:
             for lost in self.kernel.losses(final=final):
                 self._out(lost)
         if final:
-            for lost in self.names.losses():
+            for lost in (*self._clauses.losses(everything=self.options.everything), *self.names.losses()):
                 self._out(lost)

@@ -1,0 +1,110 @@
+"""Loss is data: what was received and what was lost add up to what happened, and the message says what to change."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from collect_programs import many, work
+from collect_run import run
+
+CALLS = 200_000
+GETPPID = "tracepoint:syscalls:sys_enter_getppid /pid == cpid/"
+GETPGID = "tracepoint:syscalls:sys_enter_getpgid /pid == cpid/"
+LOST = re.compile(r"WARNING: (\d+) events were lost")
+
+
+@pytest.mark.parametrize("pages", [1, 64])
+def test_collect_received_and_lost_are_all(pages: int) -> None:
+    """A flood of printf through a tiny ring: lines printed + events reported as lost = calls made, exactly; and the
+    lines that came are in order."""
+    program = f'config = {{ perf_rb_pages = {pages} }} {GETPPID} {{ printf("%lld\\n", nsecs); }}'
+    done = run(program, "-c", f"{work()} getppid {CALLS}")
+    lost = sum(map(int, LOST.findall(done.err)))
+    assert len(done.lines) + lost == CALLS
+    times = list(map(int, done.lines))
+    assert times == sorted(times)
+    if pages == 1:
+        assert lost > 0
+        assert "perf_rb_pages = 4" in done.err
+
+
+def test_collect_lost_events_as_json() -> None:
+    """-f json: losses are documents of their own type, with a count."""
+    program = f'config = {{ perf_rb_pages = 1 }} {GETPPID} {{ printf("%lld\\n", nsecs); }}'
+    done = run(program, "-f", "json", "-c", f"{work()} getppid {CALLS}")
+    docs = [json.loads(line) for line in done.lines]
+    printed = sum(d["type"] == "printf" for d in docs)
+    lost = [d for d in docs if d["type"] == "lost_events"]
+    assert printed + sum(d["data"]["events"] for d in lost) == CALLS
+    assert lost
+
+
+def test_collect_strings_lose_whole_records() -> None:
+    """Records with long texts, made in scratch memory, are counted the same way."""
+    program = (
+        "config = { perf_rb_pages = 1 } "
+        'tracepoint:syscalls:sys_enter_chdir /pid == cpid/ { printf("%s\\n", str(args.filename)); }'
+    )
+    done = run(program, "-c", f"{work()} chdir 100000")
+    lost = sum(map(int, LOST.findall(done.err)))
+    assert len(done.lines) + lost == 100_000
+    numbers = [int(line.rsplit("/", 1)[1]) for line in done.lines]
+    assert numbers == sorted(set(numbers))
+
+
+def test_collect_map_full_is_told_once_with_its_place() -> None:
+    """Updates that found no room: counted, with the place in the script, the name of the map and what to write."""
+    program = f"config = {{ max_map_keys = 10 }} {GETPGID} {{ @x[args.pid] = count(); }}"
+    done = run(program, "-c", f"{work()} getpgid 100")
+    assert len(done.lines) == 11  # the empty line before the maps
+    told = [line for line in done.err.splitlines() if "@x was full" in line]
+    assert len(told) == 1
+    assert re.match(r"stdin:1:\d+-\d+: WARNING: 90 updates were dropped", told[0])
+    assert "max_map_keys = 40" in done.err
+
+
+def test_collect_map_full_for_plain_values() -> None:
+    """The same for @x[k] = v and @x[k]++."""
+    for statement in ("@x[args.pid] = 1;", "@x[args.pid]++;"):
+        program = f"config = {{ max_map_keys = 10 }} {GETPGID} {{ {statement} }}"
+        done = run(program, "-c", f"{work()} getpgid 100")
+        assert "90 updates were dropped" in done.err, statement
+
+
+def test_collect_stacks_that_were_not_kept_are_told() -> None:
+    """Two stacks that fall on one place of the table (of 16,384; 2,000 stacks: some 120 pairs): the counts of those that were kept and of the
+    lost ones add up, and the loss is told; nothing is merged in silence."""
+    path = many(2_000)
+    program = f"uprobe:{path}:f* {{ @ = count(); @k[ustack(2)] = count(); }}"
+    done = run(f"config = {{ max_probes = 5000 }} {program}", "-f", "json", "-c", path)
+    docs = [json.loads(line) for line in done.lines]
+    lost = sum(d["count"] for d in docs if d["type"] == "runtime_error" and d["data"]["kind"] == "stack")
+    assert lost > 0
+    maps = {k: v for d in docs if d["type"] == "map" for k, v in d["data"].items()}
+    assert maps["@"] >= 2_000
+    assert sum(maps["@k"].values()) == maps["@"]
+
+
+def test_collect_failed_reads_only_when_asked() -> None:
+    """Reading address 0 gives an empty text; -k says how often and where."""
+    program = f"uprobe:{work()}:numbers {{ @[str(0)] = count(); $p = (int32 *)8; @v = *$p; }}"
+    quiet = run(program, "-c", f"{work()} numbers 5")
+    assert quiet.said == ""
+    assert "@[]: 5" in quiet.lines
+    told = run(program, "-k", "-c", f"{work()} numbers 5").said
+    assert len(re.findall(r"stdin:1:\d+-\d+: WARNING: 5 reads of memory failed", told)) == 2
+
+
+def test_collect_division_by_zero_only_when_asked() -> None:
+    """x / 0 is 0; -k counts it."""
+    program = f"uprobe:{work()}:numbers {{ @ = 10 / arg0; }}"
+    told = run(program, "-k", "-c", f"{work()} numbers 3").said
+    assert "WARNING: 1 divisions by zero" in told
+
+
+def test_collect_loops_that_are_cut() -> None:
+    """A loop without end is stopped, and that is told."""
+    done = run("BEGIN { while (1) { @n++; } exit(); }")
+    assert "loops were cut" in done.err
