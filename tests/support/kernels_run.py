@@ -1,8 +1,8 @@
 """Sessions inside a virtual machine, over work that is known to the last call.
 
 A ``Worker`` is a child of the test's process: it exists, and its pid is known, before anything is attached; it does its
-work when told to, and stays until it is let go, so that whatever names it has can still be looked up. Everything runs in
-the one process of the tests: starting Python anew takes seconds under emulation.
+work when told to, and stays until it is let go, so that whatever names it has can still be looked up. Everything runs
+in the one process of the tests: starting Python anew takes seconds under emulation.
 """
 
 from __future__ import annotations

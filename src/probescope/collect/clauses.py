@@ -20,9 +20,7 @@ Step = UserRun | RunOnce
 
 
 class OwnClauses:
-    def __init__(
-        self, plan: BpfPlan, machine: Machine, actions: Actions, kernel: KernelSide | None, cpid: int
-    ) -> None:
+    def __init__(self, plan: BpfPlan, machine: Machine, actions: Actions, kernel: KernelSide | None, cpid: int) -> None:
         self._machine = machine
         self._actions = actions
         self._kernel = kernel
