@@ -28,9 +28,10 @@ class Names:
         self._processes: Processes | None = None
         self._tables: dict[Opaque, Map | None] = {}
 
-    def start(self) -> None:
+    def start(self, pid: int) -> None:
+        """``pid``: the only process that can appear, 0 for all."""
         if names_user_code(self._program):
-            self._followed().start()
+            self._followed().start([pid] if pid else [])
 
     @property
     def follows(self) -> bool:

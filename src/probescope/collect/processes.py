@@ -2,12 +2,15 @@
 
 While a program that asks for user stacks or symbols runs, mappings are followed through perf's side-band; those of
 processes that were there before are read from /proc, a few at each look, so that a machine with thousands of them is
-not held up.
+not held up. Files that can only be reached through a living process (those of containers, and deleted ones) are opened
+while it lives.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from probescope.collect.sideband import Executed, Exited, Forked, MapEvent, Mapped, Missed, SideBand
@@ -18,21 +21,24 @@ from probescope.model.output import Frame
 if TYPE_CHECKING:
     from probescope.debuginfo.symbolize import AddressSpace, UserSymbols
 
-AT_A_LOOK = 16  # processes read from /proc at each poll
+START_SECONDS = 0.1  # for processes that are there before anything counts; who has thousands waits no longer
+AT_A_LOOK = 16  # processes read from /proc at each poll after that
 MOST_ENDED = 4096  # ended processes whose mappings are kept
 MOST_MAPPED = 4096  # mappings of a process before those that later ones hide are let go
 
 
 class _Process:
-    """Mappings in order of their making; ``space`` is built from them when an address is looked up."""
+    """``mapped`` in order of their making; ``space`` is built from them when an address is looked up. ``root``: where
+    its root folder is for us; ``inner``: its id in its own pid namespace."""
 
-    __slots__ = ("ended", "mapped", "most", "pid", "root", "space")
+    __slots__ = ("ended", "inner", "mapped", "most", "pid", "root", "space")
 
-    def __init__(self, pid: int, mapped: list[Mapped], root: str = "") -> None:
+    def __init__(self, pid: int, mapped: list[Mapped], root: str = "", inner: int = 0) -> None:
         self.pid = pid
         self.mapped = mapped
         self.most = MOST_MAPPED
         self.root = root
+        self.inner = inner or pid
         self.space: AddressSpace | None = None
         self.ended = False
 
@@ -58,13 +64,17 @@ class Processes:
         self._symbols: UserSymbols | None = None
         self._names: dict[str, str] = {}
 
-    def start(self) -> None:
-        """Where perf refuses, names of ended processes are missing, and nothing else."""
+    def start(self, pids: Iterable[int] = ()) -> None:
+        """``pids``: those that can appear, none given: all. Where perf refuses, names of ended processes are missing,
+        and nothing else."""
         try:
             self._sideband = SideBand()
         except KernelError:
             return
-        self._unread.extend(procfs.pids())
+        self._unread.extend(pids or procfs.pids())
+        until = time.monotonic() + START_SECONDS
+        while time.monotonic() < until and self.poll():
+            pass
 
     @property
     def follows(self) -> bool:
@@ -94,12 +104,17 @@ class Processes:
     def _apply(self, change: object) -> None:
         match change:
             case MapEvent(pid=pid, mapped=m):
-                self._of(pid).add(m)
+                process = self._of(pid)
+                process.add(m)
+                self._capture(process, [m])
             case Forked(pid=pid, parent=parent):
-                origin = self._known.get(parent) or self._read(parent)
-                self._known[pid] = _Process(pid, list(origin.mapped) if origin else [], origin.root if origin else "")
+                origin = self._known.get(parent) or self._read(parent) or _Process(parent, [])
+                self._known[pid] = _Process(pid, list(origin.mapped), origin.root, procfs.pid_in_namespace(pid))
             case Executed(pid=pid):
-                self._known[pid] = _Process(pid, [], _root(pid))
+                before = self._known.get(pid)
+                inherited = before.root if before is not None else ""
+                root = procfs.root(pid) if procfs.alive(pid) else inherited
+                self._known[pid] = _Process(pid, [], root, before.inner if before is not None else 0)
             case Exited(pid=pid):
                 self._let_go(pid)
             case Missed(lost=n):
@@ -120,11 +135,21 @@ class Processes:
             entries = procfs.maps(pid)
         except KernelError:
             return None
-        mapped = [Mapped(e.start, e.end, e.offset, e.path, e.inode) for e in entries if e.executable]
+        mapped = [_mapped(pid, e) for e in entries if e.executable]
         if not mapped:
             return None
-        made = self._known[pid] = _Process(pid, mapped, _root(pid))
+        root = procfs.root(pid) if procfs.alive(pid) else ""
+        made = self._known[pid] = _Process(pid, mapped, root, procfs.pid_in_namespace(pid))
+        self._capture(made, mapped)
         return made
+
+    def _capture(self, process: _Process, mapped: list[Mapped]) -> None:
+        """Opens the files that cannot be found again once the process is gone."""
+        wanted = [m for m in mapped if m.file or (process.root and m.path.startswith("/"))]
+        if wanted:
+            from probescope.debuginfo.symbolize import AddressSpace
+
+            self._user_symbols().capture(AddressSpace(wanted, process.root, process.inner))
 
     def _let_go(self, pid: int) -> None:
         found = self._known.get(pid)
@@ -154,13 +179,24 @@ class Processes:
         if process is None:
             return None
         if process.space is None:
-            process.space = _space_of(process)
-        if process.space.find(address) is None and not process.ended:
-            again = self._read(pid)  # mapped since we looked, or never told
-            if again is not None:
-                again.space = _space_of(again)
-                return again.space
-        return process.space
+            self._refresh(process)
+        space = process.space = process.space or _space_of(process)
+        if space.find(address) is None and not process.ended and self._refresh(process):
+            space = process.space = _space_of(process)
+        return space
+
+    def _refresh(self, process: _Process) -> bool:
+        """Adds what /proc says now of a process that lives: mapped since we looked, or deleted meanwhile."""
+        if process.ended:
+            return False
+        before = process.mapped
+        now = self._read(process.pid)
+        if now is None:
+            return False
+        self._known[process.pid] = process
+        known = set(now.mapped)
+        process.mapped = [*(m for m in before if m not in known), *now.mapped]
+        return True
 
     def _user_symbols(self) -> UserSymbols:
         if self._symbols is None:
@@ -181,13 +217,14 @@ class Processes:
         return found
 
 
-def _root(pid: int) -> str:
-    """Where the process's root folder is for us, if it still is anywhere."""
-    return procfs.root(pid) if procfs.alive(pid) else ""
+def _mapped(pid: int, entry: procfs.MapEntry) -> Mapped:
+    """/proc/PID/map_files/START-END leads to the file though its name is gone."""
+    link = f"/proc/{pid}/map_files/{entry.start:x}-{entry.end:x}" if entry.deleted else ""
+    return Mapped(entry.start, entry.end, entry.offset, entry.path, entry.inode, link)
 
 
 def _space_of(process: _Process) -> AddressSpace:
+    """Later mappings hide those that they overlap: the address space sees to that."""
     from probescope.debuginfo.symbolize import AddressSpace
 
-    pid = process.pid
-    return AddressSpace(process.mapped, process.root, pid if not process.root else procfs.pid_in_namespace(pid))
+    return AddressSpace(process.mapped, process.root, process.inner)

@@ -78,7 +78,7 @@ class Session:
         if not self.options.rehearsal:
             self._clauses.run("begin", self._start_ns, self._asked)
         if self.kernel and not self._asked():
-            self.names.start()
+            self.names.start(self.options.pid)
             self.kernel.attach(self.ending.asked)
 
     def activate(self) -> None:

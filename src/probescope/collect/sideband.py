@@ -35,13 +35,15 @@ _U64 = struct.Struct("=QQ").unpack_from
 
 
 class Mapped(NamedTuple):
-    """A mapping of executable memory, as debuginfo/symbolize.py wants it."""
+    """A mapping of executable memory, as debuginfo/symbolize.py wants it. ``file``: where to read it, if not at
+    ``path``."""
 
     start: int
     end: int
     offset: int
     path: str
     inode: int
+    file: str = ""
 
 
 class Forked(NamedTuple):

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from heapq import heappop, heappush
 from typing import NamedTuple, Protocol
 
 from probescope.debuginfo import perf_map
-from probescope.debuginfo.elf import ElfFile
+from probescope.debuginfo.elf import SHT_SYMTAB, ElfFile
 from probescope.debuginfo.elf_source import FileSource
 from probescope.debuginfo.elf_symbols import Symbol, SymbolSet
 from probescope.debuginfo.kallsyms import Kallsyms
@@ -30,7 +31,8 @@ _VSYSCALL = {0: "gettimeofday", 0x400: "time", 0x800: "getcpu"}
 
 
 class Mapping(Protocol):
-    """What is needed of a line of /proc/PID/maps or of an mmap event. ``offset`` in bytes of the file."""
+    """What is needed of a line of /proc/PID/maps or of an mmap event. ``offset`` in bytes of the file. One that has a
+    ``file`` as well is read through that path: /proc/PID/map_files leads to what ``path`` no longer does."""
 
     @property
     def start(self) -> int: ...
@@ -142,16 +144,31 @@ class _Object:
         self.elf = elf
         self._path, self._root = path, root
         self._symbols: SymbolSet | None = None
+        self._debug: ElfFile | None = None
+        self._located = False
+
+    def locate(self) -> None:
+        """Opens the debug file, if one is needed: in another mount namespace it can be found only while a process
+        lives there."""
+        if not self._located:
+            self._located = True
+            if all(s.type != SHT_SYMTAB for s in self.elf.sections()):
+                self._debug = debug_file(self.elf, self._path, self._root)
 
     def symbols(self) -> SymbolSet:
         if self._symbols is None:
+            self.locate()
             tables = list(self.elf.symbols().tables)
-            if self.elf.symtab() is None:
-                debug = debug_file(self.elf, self._path, self._root)
-                if debug is not None:
-                    tables = self._of_debug(debug) + tables
+            if self._debug is not None:
+                tables = self._of_debug(self._debug) + tables
+                self._debug = None
             self._symbols = SymbolSet(tables)
         return self._symbols
+
+    def close(self) -> None:
+        self.elf.close()
+        if self._debug is not None:
+            self._debug.close()
 
     @staticmethod
     def _of_debug(debug: ElfFile) -> list:  # type: ignore[type-arg]
@@ -180,8 +197,10 @@ class UserSymbols:
     def capture(self, space: AddressSpace) -> None:
         """Opens the files behind a process's mappings, so that they can be read when it is gone."""
         for m in space.mappings():
-            if m.path.startswith("/"):
-                self._object(m, space.root)
+            found = self._object(m, space.root) if m.path.startswith("/") else None
+            if found is not None and space.root:
+                with suppress(ElfError):
+                    found.locate()
         self._perf_map(space)
 
     def symbolize(self, space: AddressSpace, addresses: Sequence[int]) -> list[Place]:
@@ -245,7 +264,7 @@ class UserSymbols:
     def _open(self, m: Mapping, root: str) -> tuple[object, ...]:
         """Opens the file; the key is what it is, so that one file under two names is read once."""
         try:
-            source = FileSource(in_root(root, m.path))
+            source = FileSource(getattr(m, "file", "") or in_root(root, m.path))
         except ElfError:
             return ("none",)
         key = source.identity
@@ -267,7 +286,7 @@ class UserSymbols:
             oldest = next(iter(self._objects))
             gone = self._objects.pop(oldest)
             if gone is not None:
-                gone.elf.close()
+                gone.close()
             self._by_path = {w: k for w, k in self._by_path.items() if k != oldest}
 
     def _perf_map(self, space: AddressSpace) -> perf_map.PerfMap | None:
