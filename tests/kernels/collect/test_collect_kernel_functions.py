@@ -159,7 +159,9 @@ def test_functions_of_a_module() -> None:
 
 def test_only_one_process(target: str) -> None:
     """``-p``: the other worker does the same, and is not seen."""
-    seen = traced(f"kprobe:vfs_read /arg2 == {SIZE}/ {{ @[pid] = count(); }}", reads(target, 5), reads(target, 8), pid=True)
+    seen = traced(
+        f"kprobe:vfs_read /arg2 == {SIZE}/ {{ @[pid] = count(); }}", reads(target, 5), reads(target, 8), pid=True
+    )
     (count,) = seen.maps["@"].values()
     assert count == 5
 
