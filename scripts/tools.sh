@@ -31,6 +31,7 @@ for target in "$@"; do
         need perf linux-perf
         need trace-cmd trace-cmd
         need llvm-mc llvm
+        need fish fish
         ;;
     kernels)
         need qemu-system-x86_64 qemu-system-x86
