@@ -30,7 +30,6 @@ class OwnEvent(Blank):
             "probe": lambda _: site,
             "func": lambda _: site,
             "cpid": lambda _: cpid,
-            "jiffies": lambda _: time.clock_gettime_ns(1) // 4_000_000,
             "cgroup": lambda _: own_cgroup(),
         }
 

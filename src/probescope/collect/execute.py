@@ -15,7 +15,7 @@ from errno import EINVAL, ESRCH
 from typing import TYPE_CHECKING, Any, Protocol
 
 from probescope.bpf.unit import MapSpec, Object, ProgSpec
-from probescope.errors import InternalError, KernelError, ScriptError, VerifierError
+from probescope.errors import InternalError, KernelError, ProbeError, ScriptError, VerifierError
 from probescope.ir.program import Program
 from probescope.kernel import bpf_link, bpf_map, bpf_prog, perf_attr
 from probescope.kernel.bpf import btf_load
@@ -233,6 +233,9 @@ class Execution:
             self._perf(s.program, attr, s.pid, cpu, 0)
 
     def _iter(self, s: steps.AttachIter) -> None:
+        if s.pin:
+            what = f"iter:{s.target} cannot be pinned: what it prints goes to the session that started it"
+            raise ProbeError(what, hints=[f"without {s.pin} it is walked once, at once"])
         link = bpf_link.link_iter(self.programs[s.program])
         self._links.append(link)
         self._iters.append(bpf_link.iter_create(link))

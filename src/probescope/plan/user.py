@@ -26,7 +26,6 @@ USER_CONTEXT = frozenset(
         "probe",
         "func",
         "cpid",
-        "jiffies",
         "cgroup",
     }
 )
