@@ -1,10 +1,11 @@
 """The Python front door: probescope as a library.
 
-    import probescope
-
-    with probescope.run('tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }') as session:
-        session.wait(5)
-        print(session.maps["@"])          # {'bash': 12, 'python3': 480}
+>>> import probescope
+>>> with probescope.run("tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }") as session:
+...     outputs = session.wait(0.5)
+>>> calls = session.maps["@"]             # such as {'bash': 12, 'python3': 480}
+>>> max(calls.values()) > 0
+True
 
 ``run`` gives a session; ``build`` stops before the kernel is touched; ``list_probes``, ``doctor`` and ``explain``
 answer as the commands of the same names do. Errors are those of ``probescope.errors``.
@@ -13,7 +14,7 @@ answer as the commands of the same names do. Errors are those of ``probescope.er
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from probescope.frozen import dataclass, field
@@ -94,16 +95,64 @@ def build(request: Request) -> Built:
     return Built(request, program, plan, warnings)
 
 
-def run(text: str, **options: Any) -> LiveSession:
-    """Start a program. Use it as a context manager: leaving it stops the session. ``options`` are the fields of
-    ``Request``."""
+def run(
+    text: str,
+    *,
+    parameters: Sequence[str] = (),
+    pid: int = 0,
+    command: str = "",
+    unsafe: bool = False,
+    via: Literal["auto", "bpf"] = "auto",
+    everything: bool = False,
+    include_dirs: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    name: str = "program",
+) -> LiveSession:
+    """Starts a program of the bpftrace language; its probes are attached on return. Use it as a context manager.
+
+    ``parameters`` are ``$1``, ``$2``...; ``pid``: trace only this process, and end with it; ``command``: start it when
+    the probes are in place, and end with it; ``unsafe`` allows system() and the like; ``via="bpf"`` runs every clause
+    in the kernel; ``everything`` reports failed reads among the losses; ``environment`` is where BPFTRACE_* settings
+    are looked up (this process's own by default); ``name`` is what messages call the text.
+
+    Raises ScriptError, ProbeError or UsageError for what is wrong with the request, PermissionDenied, Unsupported or
+    another KernelError where this kernel or these privileges cannot do it: all are ``probescope.errors.ProbescopeError``
+    and carry hints.
+
+    Signals are left alone: Ctrl-C raises KeyboardInterrupt as ever, and leaving the block tidies up.
+
+    >>> import probescope
+    >>> with probescope.run("tracepoint:syscalls:sys_enter_getppid /pid == cpid/ { @calls = count(); }",
+    ...                     command="python3 -c 'import os; os.getppid(); os.getppid()'") as session:
+    ...     for output in session:
+    ...         pass
+    >>> session.maps["@calls"] >= 2
+    True
+    """
     from probescope.live import LiveSession
 
-    return LiveSession(build(Request(text, **options)))
+    request = Request(
+        text,
+        name=name,
+        parameters=tuple(parameters),
+        pid=pid,
+        command=command,
+        unsafe=unsafe,
+        via=via,
+        everything=everything,
+        include_dirs=tuple(include_dirs),
+        environment=os.environ if environment is None else environment,
+    )
+    return LiveSession(build(request))
 
 
 def list_probes(pattern: str = "*", *, pid: int = -1) -> Iterator[str]:
-    """Full names of probes that match a glob, as they come."""
+    """Full names of probes that match a glob, as they come.
+
+    >>> import probescope
+    >>> list(probescope.list_probes("tracepoint:sched:sched_process_ex*"))
+    ['tracepoint:sched:sched_process_exec', 'tracepoint:sched:sched_process_exit']
+    """
     from probescope.sources import registry
 
     return registry.list_probes(pattern, resolve_context(pid=pid))

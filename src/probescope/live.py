@@ -1,83 +1,133 @@
-"""A running session for Python callers: events as they come, maps as Python values, columns for numpy."""
+"""A running session for Python callers: events as they come, one by one or as columns; maps as Python values."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from probescope.model.output import Lost, MapOut, Output, Text
-from probescope.model.types import Agg, item_names
+from probescope.errors import UsageError
+from probescope.model.output import Attached, Batch, Lost, MapOut, Output, Text
+from probescope.views.values import columns_of, plain_map
 
 if TYPE_CHECKING:
     import numpy as np
 
     from probescope.api import Built
-    from probescope.model.aggregate import State
+
+LOOK = 0.02
 
 
 class LiveSession:
-    """Started by ``probescope.run``. Iterate over it for outputs as they come, until the program ends:
+    r"""Started by ``probescope.run``; probes are attached when that returns. Leaving the ``with`` block, by its end or
+    by an exception, takes everything out of the kernel.
 
-        with probescope.run("...") as s:
-            for output in s:
-                print(output)
+    Iterate over it for outputs (``probescope.model.output``) as they come, until the program ends:
 
-    ``maps`` reads maps at any time, also after the end. ``lost`` counts what was lost, by kind.
+    >>> with probescope.run('interval:ms:10 { printf("%d\\n", ++@n); if (@n == 3) { exit(7); } }') as session:
+    ...     for output in session:
+    ...         print(type(output).__name__, getattr(output, "values", ""))
+    Attached
+    Text (1,)
+    Text (2,)
+    Text (3,)
+    MapOut
+    Ended
+    >>> session.exit_code
+    7
+
+    ``maps`` reads maps at any time, also after the end; ``lost`` says what was lost so far, by kind. A session belongs
+    to the thread that uses it; only ``ask_stop`` may be called from others.
     """
 
     def __init__(self, built: Built) -> None:
         self._outputs: list[Output] = []
         self.lost: dict[str, int] = {}
         self.exit_code = 0
+        self.probes = 0
         self._finals: dict[str, MapOut] = {}
         self._running = False
         self._session = built.session(self._take)
         self.program = built.program
+        self.warnings = built.warnings
         try:
             self._session.start()
         except BaseException:
             self._session.close()
             raise
         self._running = True
+        self.probes = next((o.count for o in self._outputs if isinstance(o, Attached)), 0)
 
     def _take(self, output: Output) -> None:
         if isinstance(output, Lost):
             self.lost[output.kind] = self.lost.get(output.kind, 0) + output.count
-        if isinstance(output, MapOut) and output.final:
-            self._finals[output.name] = output
         self._outputs.append(output)
 
     # --- running
     # --------------------------------------------------------------------------------------------------------
 
-    def poll(self, timeout: float = 0.02) -> list[Output]:
-        """Outputs that came within ``timeout`` seconds; an empty list if there were none."""
-        if self._running and not self._session.poll(int(timeout * 1000)):
-            self.stop()
-        out, self._outputs = self._outputs, []
-        return out
+    def poll(self, timeout: float = LOOK) -> list[Output]:
+        """Waits until there is something, or ``timeout`` seconds are over, or the program ended; what came."""
+        until = time.monotonic() + timeout
+        while self._running and not self._outputs:
+            left = until - time.monotonic()
+            if not self._session.poll(max(0, int(left * 1000))):
+                self.stop()
+            if left <= 0:
+                break
+        return self._taken()
 
     def wait(self, seconds: float) -> list[Output]:
-        """Let it run so long, or until it ends; what came meanwhile."""
+        """Lets it run so long, or until it ends; what came meanwhile."""
         until = time.monotonic() + seconds
-        out: list[Output] = []
         while self._running and (left := until - time.monotonic()) > 0:
-            out += self.poll(min(left, 0.05))
-        return out
+            if not self._session.poll(max(1, int(left * 1000))):
+                self.stop()
+        return self._taken()
 
     def __iter__(self) -> Iterator[Output]:
         """Outputs until the program ends."""
+        while self._running:
+            yield from self.poll(1.0)
+        yield from self._taken()
+
+    def texts(self) -> Iterator[str]:
+        """Only what the program prints, as it comes, until it ends."""
+        for output in self:
+            if isinstance(output, Text):
+                yield output.text
+
+    def batches(self, timeout: float | None = None) -> Iterator[Batch]:
+        """What printf and print are given, as columns: a ``Batch`` for each statement and look, until the program
+        ends, or ``timeout`` seconds have passed. A column has the name of the variable or field that was printed, or
+        ``value0``, ``value1``... For many events: no Python object is made for each. Other outputs are left out.
+
+        >>> with probescope.run('BEGIN { @i = 0; } tracepoint:raw_syscalls:sys_enter { print((nr=args.id, pid=pid)); }',
+        ...                     via="bpf") as session:
+        ...     batch = next(session.batches())
+        >>> list(batch.columns), batch.columns["pid"].dtype
+        (['nr', 'pid'], dtype('uint32'))
+        """
+        if self._session.kernel is None:
+            raise UsageError("nothing of this program runs in the kernel: it has no stream of events to make columns of")
+        self._session.kernel.columnar()
+        until = None if timeout is None else time.monotonic() + timeout
         while True:
-            yield from self.poll()
-            if not self._running:
-                yield from self.poll(0)
+            running = self._running
+            for output in self.poll(1.0 if until is None else max(0.0, until - time.monotonic())):
+                if isinstance(output, Batch):
+                    yield output
+            if not running or (until is not None and time.monotonic() >= until):
                 return
 
     @property
     def running(self) -> bool:
         return self._running
+
+    def ask_stop(self) -> None:
+        """Makes whoever iterates or waits come to the end soon. From any thread."""
+        self._session.ask_stop()
 
     def stop(self) -> int:
         """Ends the program: probes go, ``end`` runs, maps are read a last time. The exit code."""
@@ -85,6 +135,7 @@ class LiveSession:
             self._running = False
             try:
                 self.exit_code = self._session.stop()
+                self._finals = {m.name: self._session.actions.map_output(m.name) for m in self.program.maps}
             finally:
                 self._session.close()
         return self.exit_code
@@ -105,54 +156,41 @@ class LiveSession:
     # --------------------------------------------------------------------------------------------------------
 
     @property
-    def maps(self) -> Mapping[str, Any]:
-        """Every map by name, with its ``@``: a dict from key to value, or the value of a map without keys.
-        Aggregations are numbers; avg is a number, stats a dict, histograms dicts from (low, high) to count."""
+    def maps(self) -> dict[str, Any]:
+        """Every map by name, with its ``@``: a dict from key to value, or the value of a map without keys (``None`` if
+        it was never set). Counts and the like are numbers, stats dicts, histograms dicts from (low, high) to count,
+        where ``None`` stands for an open end. Stacks are ``StackOut``.
+
+        >>> with probescope.run("BEGIN { @n = 3; @sizes = hist(10); @by[1, \\"a\\"] = count(); exit(); }") as session:
+        ...     _ = session.wait(5)
+        >>> session.maps
+        {'@n': 3, '@sizes': {(8, 16): 1}, '@by': {(1, 'a'): 1}}
+        """
         return {f"@{m.name}": plain_map(self.map_output(m.name)) for m in self.program.maps}
 
     def map_output(self, name: str) -> MapOut:
-        """One map with its types, for views."""
-        if not self._running and name in self._finals:
-            return self._finals[name]
-        if not self._running:
-            decl = self.program.map(name)
-            return MapOut(name, decl.key, decl.value, ())
-        return self._session.actions.map_output(name)
-
-    def texts(self) -> Iterator[str]:
-        """Only what the program prints, as it comes."""
-        for output in self:
-            if isinstance(output, Text):
-                yield output.text
+        """One map with its types, for views. Raises UsageError for a name that the program does not have."""
+        name = name.removeprefix("@")
+        if all(m.name != name for m in self.program.maps):
+            known = ", ".join(f"@{m.name}" for m in self.program.maps) or "none"
+            raise UsageError(f"the program has no map @{name}", hints=[f"it has {known}"])
+        return self._session.actions.map_output(name) if self._running else self._finals[name]
 
     def columns(self, name: str) -> dict[str, np.ndarray[Any, Any]]:
-        """A map with keys as numpy columns: the key's items (``key`` or ``key0``, ``key1``...) and ``value``."""
-        import numpy as np
+        """A map as numpy columns, which data frames take as they are: the items of the key (``key``, or ``key0``,
+        ``key1``... or the names in a record), and ``value``; of histograms ``low``, ``high`` and ``count``, of stats
+        ``count``, ``average`` and ``total``. Open ends of histograms are the least and the greatest 64-bit integer.
 
-        out = self.map_output(name)
-        keys = [k if isinstance(k, tuple) else (k,) for k, _ in out.items]
-        names = item_names(out.key_type)
-        columns = {n: np.array([k[i] for k in keys]) for i, n in enumerate(names)}
-        columns["value"] = np.array([plain_value(out.value_type, v) for _, v in out.items])
-        return columns
+        >>> with probescope.run("BEGIN { @[1, \\"a\\"] = 10; @[2, \\"b\\"] = 20; exit(); }") as session:
+        ...     _ = session.wait(5)
+        >>> {name: column.tolist() for name, column in session.columns("@").items()}
+        {'key0': [1, 2], 'key1': ['a', 'b'], 'value': [10, 20]}
+        """
+        return columns_of(self.map_output(name))
 
+    # --- inside
+    # ---------------------------------------------------------------------------------------------------------
 
-def plain_map(out: MapOut) -> Any:
-    """A map as Python values."""
-    if out.key_type is None:
-        return plain_value(out.value_type, out.items[0][1]) if out.items else None
-    return {k: plain_value(out.value_type, v) for k, v in out.items}
-
-
-def plain_value(t: Any, v: State) -> Any:
-    """An aggregation's state as a number, dict of stats, or dict of buckets; other values as they are."""
-    if not isinstance(t, Agg):
-        return v
-    from probescope.model.aggregate import divide, monoid
-    from probescope.views.histogram import buckets
-
-    if t.kind in ("hist", "lhist", "llquantize"):
-        return {(b.low, b.high): b.count for b in buckets(t, v)}
-    if t.kind == "stats":
-        return {"count": v[1], "average": divide(*v), "total": v[0]}
-    return v if t.kind == "tseries" else monoid(t).number(v)
+    def _taken(self) -> list[Output]:
+        out, self._outputs = self._outputs, []
+        return out

@@ -73,6 +73,11 @@ class KernelSide:
     def reader(self, actions: Actions, *, texts: bool) -> None:
         self._reader = RecordReader(self.program, actions, types=self.program.types, texts=texts)
 
+    def columnar(self) -> None:
+        """From now on what is printed comes as ``Batch``."""
+        if self._reader is not None:
+            self._reader.columnar = True
+
     def load(self) -> None:
         self._execution.load()
 

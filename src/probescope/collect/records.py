@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from probescope.collect.actions import Actions
 from probescope.collect.fastprint import Printer, printer
@@ -16,29 +16,38 @@ from probescope.ir.program import Program
 from probescope.kernel.records import Records
 from probescope.model.abi import RecordLayout, record_layout
 from probescope.model.codec import record_decoder
-from probescope.model.output import Text
+from probescope.model.output import Batch, Text
 from probescope.model.types import TypeTable
+
+if TYPE_CHECKING:
+    from probescope.collect.columns import Columns
 
 _ACTION = struct.Struct("=I").unpack_from
 
 
 class RecordReader:
-    """``take`` performs a batch of records in order. ``seen`` counts them."""
+    """``take`` performs a batch of records in order. ``seen`` counts them. ``columnar``: what is printed goes out as
+    columns, not as text."""
 
     def __init__(
         self, program: Program, actions: Actions, *, types: TypeTable | None = None, texts: bool = True
     ) -> None:
         self.seen = 0
+        self.columnar = False
         self._actions = actions
         self._layouts: list[RecordLayout] = [record_layout(a.types, types) for a in program.actions]
         self._types = types
         self._decoders: dict[int, Callable[[Any], tuple[Any, ...]]] = {}
         self._printers: dict[int, Printer | None] = {}
+        self._columns: dict[int, Columns] = {}
         self._program = program
         self._texts = texts  # whether plain text may be handed on in lumps
 
     def take(self, records: Records) -> None:
         """Stops after a record that asks for the end: nothing is printed after ``exit()``."""
+        if self.columnar:
+            self._take_columns(records)
+            return
         data, offsets = records.data, records.offsets
         at, count = 0, len(offsets)
         exit_ = self._actions.exit
@@ -51,6 +60,34 @@ class RecordReader:
             at += done
         self.seen += at
         self._actions.flush()
+
+    def _take_columns(self, records: Records) -> None:
+        import numpy as np
+
+        from probescope.collect.columns import PRINTED, runs
+
+        actions, data = self._program.actions, records.data
+        columnar = np.array([a.kind in PRINTED for a in actions])
+        for action, at in runs(data, np.asarray(records.offsets), columnar):
+            if self._actions.exit.muted:
+                break
+            if columnar[action]:
+                columns = self._columns_of(action).take(data, at)
+                self._actions.sink(Batch(action, actions[action].kind, len(at), columns))
+            else:
+                self._one(action, data, int(at[0]))
+            self.seen += len(at)
+        self._actions.flush()
+
+    def _columns_of(self, action: int) -> Columns:
+        from probescope.collect.columns import Columns
+
+        found = self._columns.get(action)
+        if found is None:
+            finisher = self._actions.finisher
+            found = Columns(self._program.actions[action], self._layouts[action], finisher, self._types)
+            self._columns[action] = found
+        return found
 
     def _one(self, action: int, data: bytes, at: int) -> None:
         decode = self._decoders.get(action)

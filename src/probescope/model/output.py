@@ -35,6 +35,20 @@ class Text(Output):
 
 
 @dataclass(frozen=True, slots=True)
+class Batch(Output):
+    """Many events of one statement, as columns by name (numpy arrays of ``count`` items). ``action``: its place in the
+    program's actions."""
+
+    action: int
+    kind: str
+    count: int
+    columns: dict[str, Any] = field(repr=False)
+
+    def __len__(self) -> int:
+        return self.count
+
+
+@dataclass(frozen=True, slots=True)
 class ValueOut(Output):
     """``print(expr)``, or ``print(@x[k])`` with ``map`` and ``key`` given."""
 
