@@ -10,9 +10,12 @@ from typing import Any
 from probescope.bpf.compile import compile_program
 from probescope.bpf.insn import pack
 from probescope.bpf.lower_read import UNTYPED
+from probescope.bpf.scan import LIVENESS
 from probescope.bpf.storage import read_counters, storages
 from probescope.bpf.unit import Object, Options, Unit
 from probescope.collect.btfs import KernelBtf
+from probescope.debuginfo.btf_blob import STRUCT
+from probescope.debuginfo.btf_cache import load as load_btf
 from probescope.errors import KernelError
 from probescope.ir.program import Action, Clause, MapDecl, Program, Settings
 from probescope.kernel.bpf import btf_load
@@ -34,14 +37,19 @@ MODERN = Features.of(
         "isa:gotol",
         "helper:map_lookup_percpu_elem",
         "map:no_prealloc",
+        LIVENESS,
     ]
 )
-"""What a kernel from 6.9 on offers, as far as the compiler asks."""
+"""What a kernel from 6.18 on offers, as far as the compiler asks."""
 
 
 def here() -> Features:
     """What the kernel that the tests run on offers of these."""
-    return features(MODERN.yes) if os.geteuid() == 0 else MODERN
+    if os.geteuid():
+        return MODERN
+    found = features(MODERN.yes - {LIVENESS})
+    live = load_btf("/sys/kernel/btf/vmlinux").find("bpf_liveness", STRUCT)
+    return Features(found.yes | {LIVENESS}, found.no) if live else found
 
 
 NEW = here()

@@ -3,7 +3,7 @@
 A loop runs in one of three ways:
 
     bounded    plain jumps; the verifier walks through every turn: a few turns, known in number
-    goto       jumps under ``may_goto`` (6.9): the verifier looks at a few turns only
+    goto       jumps under ``may_goto`` (6.9): the verifier looks at a few turns only, if it is good at it (LIVENESS)
     callback   ``bpf_loop`` (5.17), ``bpf_for_each_map_elem`` (5.13): the body is a function of its own
 
 A variable used inside such a function and outside of it, or carried from turn to turn, is *captured*: it lives in the
@@ -28,6 +28,11 @@ Way = Literal["bounded", "goto", "callback"]
 
 BOUNDED_NODES = 600
 """Turns times the weight of the body up to which a loop is walked through by the verifier."""
+
+LIVENESS = "kernel:stack_liveness"
+"""The feature that the verifier knows beforehand which registers and stack slots are of no use any more ("bpf: replace
+path-sensitive with path-insensitive live stack analysis", 6.18). Without it a loop in the program itself is compared
+with all that its turns left lying around, and soon is too complex; a callback leaves nothing."""
 
 _TEXT_CALLS = frozenset({"strlen", "strncmp", "strstr", "strcontains", "memcmp"})
 
@@ -185,10 +190,13 @@ class _Scanner:
         count = turns(loop) if isinstance(loop, s.ForRange) else None
         if count is not None and count * weight(loop.body) <= BOUNDED_NODES:
             return "bounded"
-        if self.features.has("isa:may_goto"):
+        may_goto = self.features.has("isa:may_goto")
+        if may_goto and self.features.has(LIVENESS):
             return "goto"
         if not self.features.lacks("helper:loop"):
             return "callback"
+        if may_goto:
+            return "goto"
         self.out.fallback = True
         return "bounded"
 

@@ -48,9 +48,15 @@ def test_signal(kind):
     assert got == [signal.SIGUSR2]
 
 
+def kernel_text():
+    """Where the kernel's code begins."""
+    with Path("/proc/kallsyms").open() as f:
+        return next(int(line.split()[0], 16) for line in f if line.split()[2] == "_stext")
+
+
 def test_per_cpu_variables_are_where_the_kernels_table_says():
     """The same table read by hand (any kernel memory will do for one); a CPU that does not exist has none."""
-    table = int(Path("/proc/kallsyms").read_text().split()[0], 16)
+    table = kernel_text()
     whole = Tuple((U64, U64, U64))
     by_hand = x.Binary(U64, "add", x.Load(U64, "kernel", x.Const(U64, table + 8)), x.Const(U64, 0x1234))
     ours = x.Call(U64, "percpu", (x.Const(U64, 0x1234), x.Const(U32, 1)))
@@ -170,7 +176,7 @@ def test_kernel_memory_is_read_alike_with_and_without_a_helper(size, signed):
     pair = Tuple((t, t))
     both = x.Pack(pair, tuple(x.Load(t, "kernel", x.Arg(U64, i)) for i in range(2)))
     p = program([s.MapSet("r", None, both)], maps=(MapDecl("r", None, pair),))
-    text = int(Path("/proc/kallsyms").read_text().split()[0], 16)
+    text = kernel_text()
     seen = []
     for features in (NEW, untyped_reads() or NEW):
         with load(p, features) as loaded:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probescope.bpf.scan import FALLBACK_TURNS, scan, turns
+from probescope.bpf.scan import FALLBACK_TURNS, LIVENESS, scan, turns
 from probescope.ir import expr as x
 from probescope.ir import stmt as s
 from probescope.ir.program import Clause
@@ -12,7 +12,7 @@ from probescope.model.features import BASELINE_6_1, Features
 from probescope.model.types import BOOL, I64, U32, String, Tuple
 
 OLD = Features(frozenset(), frozenset({"helper:loop", "isa:may_goto"}))
-NEW = Features(BASELINE_6_1.yes | {"isa:may_goto"})
+NEW = Features(BASELINE_6_1.yes | {"isa:may_goto", LIVENESS})
 
 
 def n(value):
