@@ -116,8 +116,8 @@ def run(
     are looked up (this process's own by default); ``name`` is what messages call the text.
 
     Raises ScriptError, ProbeError or UsageError for what is wrong with the request, PermissionDenied, Unsupported or
-    another KernelError where this kernel or these privileges cannot do it: all are ``probescope.errors.ProbescopeError``
-    and carry hints.
+    another KernelError where this kernel or these privileges cannot do it. All are ProbescopeError
+    (``probescope.errors``) and carry hints.
 
     Signals are left alone: Ctrl-C raises KeyboardInterrupt as ever, and leaving the block tidies up.
 

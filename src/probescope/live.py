@@ -25,15 +25,15 @@ class LiveSession:
 
     Iterate over it for outputs (``probescope.model.output``) as they come, until the program ends:
 
-    >>> with probescope.run('interval:ms:10 { printf("%d\\n", ++@n); if (@n == 3) { exit(7); } }') as session:
+    >>> with probescope.run('interval:ms:10 { printf("%d\n", ++@n); if (@n == 3) { exit(7); } }') as session:
     ...     for output in session:
-    ...         print(type(output).__name__, getattr(output, "values", ""))
-    Attached
-    Text (1,)
-    Text (2,)
-    Text (3,)
-    MapOut
-    Ended
+    ...         print(output)
+    Attached(count=1)
+    Text(kind='printf', text='1\n', values=(1,))
+    Text(kind='printf', text='2\n', values=(2,))
+    Text(kind='printf', text='3\n', values=(3,))
+    MapOut(name='n', ..., items=((None, 3),), top=0, div=0, final=True)
+    Ended(code=7, reason='exit')
     >>> session.exit_code
     7
 
@@ -110,7 +110,7 @@ class LiveSession:
         (['nr', 'pid'], dtype('uint32'))
         """
         if self._session.kernel is None:
-            raise UsageError("nothing of this program runs in the kernel: it has no stream of events to make columns of")
+            raise UsageError("nothing of this program runs in the kernel: it has no stream of events")
         self._session.kernel.columnar()
         until = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -157,11 +157,11 @@ class LiveSession:
 
     @property
     def maps(self) -> dict[str, Any]:
-        """Every map by name, with its ``@``: a dict from key to value, or the value of a map without keys (``None`` if
-        it was never set). Counts and the like are numbers, stats dicts, histograms dicts from (low, high) to count,
-        where ``None`` stands for an open end. Stacks are ``StackOut``.
+        r"""Every map by name, with its ``@``: a dict from key to value, or the value of a map without keys (``None``
+        if it was never set). Counts and the like are numbers, stats dicts, histograms dicts from (low, high) to
+        count, where ``None`` stands for an open end. Stacks are ``StackOut``.
 
-        >>> with probescope.run("BEGIN { @n = 3; @sizes = hist(10); @by[1, \\"a\\"] = count(); exit(); }") as session:
+        >>> with probescope.run("BEGIN { @n = 3; @sizes = hist(10); @by[1, \"a\"] = count(); exit(); }") as session:
         ...     _ = session.wait(5)
         >>> session.maps
         {'@n': 3, '@sizes': {(8, 16): 1}, '@by': {(1, 'a'): 1}}
@@ -177,11 +177,11 @@ class LiveSession:
         return self._session.actions.map_output(name) if self._running else self._finals[name]
 
     def columns(self, name: str) -> dict[str, np.ndarray[Any, Any]]:
-        """A map as numpy columns, which data frames take as they are: the items of the key (``key``, or ``key0``,
+        r"""A map as numpy columns, which data frames take as they are: the items of the key (``key``, or ``key0``,
         ``key1``... or the names in a record), and ``value``; of histograms ``low``, ``high`` and ``count``, of stats
         ``count``, ``average`` and ``total``. Open ends of histograms are the least and the greatest 64-bit integer.
 
-        >>> with probescope.run("BEGIN { @[1, \\"a\\"] = 10; @[2, \\"b\\"] = 20; exit(); }") as session:
+        >>> with probescope.run("BEGIN { @[1, \"a\"] = 10; @[2, \"b\"] = 20; exit(); }") as session:
         ...     _ = session.wait(5)
         >>> {name: column.tolist() for name, column in session.columns("@").items()}
         {'key0': [1, 2], 'key1': ['a', 'b'], 'value': [10, 20]}

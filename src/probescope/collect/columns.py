@@ -1,7 +1,7 @@
-"""Blocks of records -> numpy columns: what a Python caller gets who wants many events, without a Python object for each.
+"""Blocks of records -> numpy columns: for callers who want many events, without a Python object for each.
 
-A record's place in the block is known, and so is each value's place in the record: all values of one kind are picked out
-of the block by one indexing. Texts and buffers that lie in a record's tail, and opaque values, cost a step for each
+A record's place in the block is known, and so is each value's place in the record: all values of one kind are picked
+out of the block by one indexing. Texts and buffers that lie in a record's tail, and opaque values, cost a step for each
 event; opaque values are named once for each different one.
 """
 
