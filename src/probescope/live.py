@@ -25,7 +25,7 @@ class LiveSession:
 
     Iterate over it for outputs (``probescope.model.output``) as they come, until the program ends:
 
-    >>> with probescope.run('interval:ms:10 { printf("%d\n", ++@n); if (@n == 3) { exit(7); } }') as session:
+    >>> with probescope.run('interval:ms:10 { printf("%d\\n", ++@n); if (@n == 3) { exit(7); } }') as session:
     ...     for output in session:
     ...         print(output)
     Attached(count=1)
