@@ -156,6 +156,7 @@ def test_api_leaving_the_block_cleans_up() -> None:
         uprobe:{work()}:text {{ printf("x"); @ = count(); }}
         tracepoint:sched:sched_switch {{ @k[kstack] = count(); }}"""
     probescope.run(program).stop()  # what is remembered of the machine, the kernel's types, stays open
+    gc.collect()
     before, fds = leftovers.snapshot(), len(os.listdir("/proc/self/fd"))
     with probescope.run(program) as session:
         session.wait(0.05)
