@@ -180,6 +180,6 @@ class Loaded:
         self.close()
 
 
-def load(p: Program, features: Features = NEW, *, cpus: int = 2, **more: Any) -> Loaded:
+def load(p: Program, features: Features = NEW, *, cpus: int = 2, ring: int = 1 << 16, **more: Any) -> Loaded:
     """One clause, one raw tracepoint program named ``t``."""
-    return Loaded(p, (unit(**more),), Options(features=features, cpus=cpus, ring_bytes=1 << 16, types=p.types))
+    return Loaded(p, (unit(**more),), Options(features=features, cpus=cpus, ring_bytes=ring, types=p.types))

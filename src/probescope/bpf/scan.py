@@ -36,6 +36,10 @@ with all that its turns left lying around, and soon is too complex; a callback l
 
 _TEXT_CALLS = frozenset({"strlen", "strncmp", "strstr", "strcontains", "memcmp"})
 
+SIMPLE_NODES = 100
+"""Weight of a loop up to which it is jumps in the program itself: 1 ns a turn less than a callback, but every way
+through its body that leaves something else behind is another state to the verifier."""
+
 FALLBACK_TURNS = 64
 """Turns of a loop on kernels that can neither call back nor ``may_goto``."""
 
@@ -102,7 +106,7 @@ def turns(loop: s.ForRange) -> int | None:
     return max(0, wrap(last.value, last.type) - wrap(first.value, first.type))
 
 
-def weight(body: Sequence[s.Stmt]) -> int:
+def weight(body: Sequence[Node]) -> int:
     """About how many operations the verifier sees in one turn: nodes, and the loops that some of them are made of."""
     return sum(_weight(n) for n in walk(body))
 
@@ -191,7 +195,7 @@ class _Scanner:
         if count is not None and count * weight(loop.body) <= BOUNDED_NODES:
             return "bounded"
         may_goto = self.features.has("isa:may_goto")
-        if may_goto and self.features.has(LIVENESS):
+        if may_goto and weight([loop]) - BOUNDED_NODES <= SIMPLE_NODES and self.features.has(LIVENESS):
             return "goto"
         if not self.features.lacks("helper:loop"):
             return "callback"

@@ -13,6 +13,7 @@ from probescope.bpf.compile import compile_program
 from probescope.bpf.disasm import disassemble
 from probescope.bpf.unit import Options
 from probescope.collect.btfs import KernelBtf
+from probescope.collect.host import HostFeatures
 from probescope.debuginfo.btf_cache import load as load_btf
 from probescope.debuginfo.btf_types import BtfTypes
 from probescope.diagnostics import Span
@@ -21,6 +22,7 @@ from probescope.ir import expr as x
 from probescope.ir import stmt as s
 from probescope.ir.program import Action, MapDecl
 from probescope.kernel.bpf_link import link_tracing
+from probescope.kernel.features import probe
 from probescope.model.features import Features
 from probescope.model.site import CtxArg, Field
 from probescope.model.types import I64, U32, U64, Agg, Int, Opaque, Pointer, String, Struct, Tuple
@@ -77,6 +79,10 @@ def test_name_of_another_task():
     whole = Tuple((String(16), String(16)))
     p = program([s.MapSet("r", None, x.Pack(whole, tuple(names)))], maps=(MapDecl("r", None, whole),))
     options = Options(features=NEW, cpus=os.cpu_count() or 2, types=kernel)
+    if not probe("kfunc:bpf_task_from_pid@tp_btf").yes:  # before 6.2
+        with pytest.raises(ScriptError):
+            compile_program(p, (unit(kind="tp_btf"),), Options(features=HostFeatures()))
+        return
     target = KernelBtf().find("typedef", "btf_trace_sys_enter")
     with Loaded(p, (unit(kind="tp_btf"),), options, expected_attach_type=23, attach_btf_id=target) as loaded:
         with link_tracing(loaded.programs["t"], 23):

@@ -55,7 +55,7 @@ def evaluated(program, runs):
 
 
 def compiled(program, runs, features):
-    with load(program, features) as loaded:
+    with load(program, features, ring=1 << 20) as loaded:
         for args in runs:
             loaded.run(*args)
         records = loaded.records() if loaded.ring else []
