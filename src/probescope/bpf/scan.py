@@ -34,6 +34,9 @@ LIVENESS = "kernel:stack_liveness"
 path-sensitive with path-insensitive live stack analysis", 6.18). Without it a loop in the program itself is compared
 with all that its turns left lying around, and soon is too complex; a callback leaves nothing."""
 
+_A_TURN = 3
+"""Weight of one byte in the loops over texts."""
+
 _TEXT_CALLS = frozenset({"strlen", "strncmp", "strstr", "strcontains", "memcmp"})
 
 SIMPLE_NODES = 100
@@ -115,9 +118,10 @@ def _weight(n: Node) -> int:
     if isinstance(n, s.While | s.ForMap | s.ForRange):
         return BOUNDED_NODES  # never a walk through a loop within a walk
     if isinstance(n, x.Call) and n.name in _TEXT_CALLS:
-        return max(_size(a.type) for a in n.args)
+        return _A_TURN * max(_size(a.type) for a in n.args)
     if isinstance(n, x.Binary) and isinstance(n.a.type, String | Buffer):
-        return _size(n.a.type)
+        known = n.op in {"eq", "ne"} and (isinstance(n.a, x.Const) or isinstance(n.b, x.Const))
+        return 8 if known else _A_TURN * _size(n.a.type)
     return 1
 
 
