@@ -37,8 +37,8 @@ def string(draw, *, long: bool):
 @st.composite
 def rows(draw):
     parts = draw(st.lists(st.one_of(integer(), string(long=False)), max_size=5))
-    if draw(st.booleans()):
-        parts.append(draw(string(long=True)))
+    for _ in range(draw(st.integers(0, 3))):
+        parts.insert(draw(st.integers(0, len(parts))), draw(string(long=True)))
     return parts
 
 
@@ -82,3 +82,26 @@ def test_stops_at_another_action():
     for last in (other, short):
         texts, taken = made.run(Records(mine + mine + last, [0, 16, 32], 8), 0, 3)
         assert (texts, taken) == (["5\n", "5\n"], 2)
+
+
+@given(rows(), st.lists(st.booleans(), min_size=1, max_size=40))
+def test_rows_and_single_records_are_printed_alike(parts, mine):
+    """Records of one size, ours and others in any order, go through the row-wise way as they do one by one."""
+    form = parse_format("|".join(["", *(p[0] for p in parts), ""]))
+    types, values = tuple(p[1] for p in parts), tuple(p[2] for p in parts)
+    layout = record_layout(types)
+    made = printer(Action("printf", types, form), layout, "~~")
+    assert made is not None
+    record = _record(layout, values)
+    record = record.ljust((len(record) + 7) // 8 * 8, b"\0")
+    stride = 8 + len(record)
+    cells = [b"headhead" + (record if own else struct.pack("=I", 9) + record[4:]) for own in mine]
+    block = Records(b"".join(cells), range(8, stride * len(cells), stride), 8)
+    expected = format_text(form, types, tuple(map(_finished, types, values)))
+    at = 0
+    while at < len(mine):
+        texts, taken = made.run(block, at, 3)
+        run = next((i for i, own in enumerate(mine[at:]) if not own), len(mine) - at)
+        assert texts == [expected] * run
+        assert taken == run
+        at += max(1, run)
