@@ -20,6 +20,8 @@ WORK_C = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
@@ -37,6 +39,7 @@ KEEP long numbers(long a, int b, unsigned char c, short d) { sink += a + b + c +
 KEEP int text(const char *s) { sink += s[0]; return strlen(s); }
 KEEP void shape(struct point *p, const int *array) { sink += p->x + array[0]; }
 KEEP long six(long a, long b, long c, long d, long e, long f) { sink += a; return f; }
+KEEP void cold(const char *s) { sink++; }
 KEEP void innermost(long n) { sink += n; }
 KEEP void middle(long n) { innermost(n + 1); sink++; }
 KEEP void outermost(long n) { middle(n + 1); sink++; }
@@ -64,12 +67,16 @@ static void do_chdir(long i) {
     snprintf(name, sizeof name, "/no/such/%ld", i);
     if (chdir(name) == 0) exit(9);
 }
+static void do_cold(long i) { /* a page of this very file that nobody has touched */
+    int fd = open("/proc/self/exe", O_RDONLY);
+    cold(mmap(0, 4096, PROT_READ, MAP_PRIVATE, fd, 0));
+}
 static void do_spin(long i) { for (int k = 0; k < 1000000; k++) sink++; }
 
 #define MODE(name) {#name, do_##name}
 static const struct { const char *name; void (*run)(long); } modes[] = {
     MODE(numbers), MODE(text), MODE(shape), MODE(six), MODE(deep), MODE(usdt), MODE(getppid), MODE(getpgid),
-    MODE(getsid), MODE(write), MODE(watch), MODE(chdir), MODE(spin)};
+    MODE(getsid), MODE(write), MODE(watch), MODE(chdir), MODE(cold), MODE(spin)};
 
 static void one(const char *mode, long i) {
     for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++)

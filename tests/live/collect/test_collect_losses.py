@@ -108,3 +108,12 @@ def test_collect_loops_that_are_cut() -> None:
     """A loop without end is stopped, and that is told."""
     done = run("BEGIN { while (1) { @n++; } exit(); }")
     assert "loops were cut" in done.err
+
+
+def test_collect_memory_that_is_not_there_yet() -> None:
+    """A text on a page that the program has not touched cannot be read by a probe, which must not wait: it is empty,
+    and -k tells that it could not be read."""
+    program = f'uprobe:{work()}:cold {{ printf("[%s]\\n", str(arg0)); }}'
+    done = run(program, "-k", "-c", f"{work()} cold 2")
+    assert done.lines == ["[]", "[]"]
+    assert re.search(r"WARNING: 2 reads of memory failed: they gave zero\nHINT: .* not in RAM", done.err)
