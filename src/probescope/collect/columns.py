@@ -98,7 +98,8 @@ class Columns:
             case Bool():
                 return lambda b: b.number(at, "u1").astype(bool)
             case String(size=n):
-                return lambda b: texts(b.raw(at, n))
+                mark = self._finisher.mark
+                return lambda b: texts(b.raw(at, n), mark)
             case Array(element=Int(size=n, signed=s), count=c):
                 return lambda b: b.raw(at, n * c).view(f"={'i' if s else 'u'}{n}")
             case _:
@@ -133,12 +134,15 @@ class Columns:
         return take
 
 
-def texts(rows: Array1) -> Array1:
-    """Rows of bytes as ``str``, each up to its first NUL. Those that are no UTF-8 keep their bytes as lone
-    surrogates."""
+def texts(rows: Array1, mark: str = "") -> Array1:
+    """Rows of bytes as ``str``, each up to its first NUL; one without a NUL was cut and gets the mark. Those that are
+    no UTF-8 keep their bytes as lone surrogates."""
     width = rows.shape[1]
-    ended = np.where(np.cumsum(rows == 0, axis=1) > 0, 0, rows).astype(np.uint8)
-    return np.char.decode(np.ascontiguousarray(ended).view(f"S{width}")[:, 0], "utf-8", "surrogateescape")
+    over = np.cumsum(rows == 0, axis=1) > 0
+    ended = np.where(over, 0, rows).astype(np.uint8)
+    found = np.char.decode(np.ascontiguousarray(ended).view(f"S{width}")[:, 0], "utf-8", "surrogateescape")
+    cut = ~over[:, -1]
+    return np.where(cut, np.char.add(found, mark), found) if mark and cut.any() else found
 
 
 def runs(data: bytes, at: Array1, columnar: Array1) -> Iterator[tuple[int, Array1]]:

@@ -42,7 +42,7 @@ class Finisher:
         self._symbols = symbols
         self._stacks = stacks
         self._types = types
-        self._mark = program.settings.truncation_mark
+        self.mark = program.settings.truncation_mark
         self._stack_cache: dict[tuple[str, str, int, int], StackOut] = {}
         self._finishers: dict[Type, Callable[[Value], Value]] = {}
         self._clocks: dict[str, int] = {}
@@ -82,7 +82,7 @@ class Finisher:
 
     def _text(self, size: int) -> Callable[[Value], Value]:
         """A text that fills its place without a NUL was cut: it gets the mark."""
-        mark = self._mark
+        mark = self.mark
         return lambda v: text_of(v) if len(v) < size else text_of(v) + mark
 
     def _struct(self, t: Struct) -> Callable[[Value], Value]:

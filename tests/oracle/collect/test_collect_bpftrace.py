@@ -5,6 +5,7 @@ Scripts are written in what bpftrace 0.17 and its successors both take. Times, a
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -63,3 +64,27 @@ def test_collect_as_bpftrace(name: str) -> None:
     assert done.code == 0, done.err
     assert comparable(done.out) == expected
     assert expected
+
+
+AS_JSON = ["fields", "hist by key", "lhist", "tuple key", "print tuple", "print top", "print values", "begin and end"]
+AS_JSON += ["map of strings", "usdt", "uprobe text", "join", "time format", "cat", "sum avg min max", "buffer"]
+
+
+def documents(text: str) -> list[str]:
+    """Documents with the keys of their objects in order; how many probes a tool counts is its own affair."""
+    found = [json.loads(line) for line in text.splitlines() if line.strip()]
+    return [json.dumps(d, sort_keys=True) for d in found if d["type"] != "attached_probes"]
+
+
+@pytest.mark.parametrize("name", AS_JSON)
+def test_collect_json_as_bpftrace(name: str) -> None:
+    """-f json: the same documents."""
+    if shutil.which("bpftrace") is None:
+        pytest.skip("needs bpftrace")
+    args, script = SCRIPTS[name]
+    script, command = script.replace("WORK", work()), f"{work()} {args}"
+    words = ["bpftrace", "-f", "json", "-e", script, "-c", command]
+    peer = subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment(), check=False)
+    done = run(script, "-f", "json", "-c", command)
+    assert sorted(documents(done.out)) == sorted(documents(peer.stdout))
+    assert documents(peer.stdout)
