@@ -14,17 +14,15 @@ from pathlib import Path
 import pytest
 from cli_examples import all_examples, words
 from cli_json import DOCTOR, wrong
+from nobody import as_nobody
 
 from probescope.kernel.leftovers import owner_prefix
 from probescope.kernel.tracefs import find_root
 
-NOBODY = ["setpriv", "--reuid", "65534", "--clear-groups"]
 
-
-def probescope(*argv, before=(), code=0):
-    done = subprocess.run(
-        [*before, sys.executable, "-m", "probescope", *argv], capture_output=True, text=True, timeout=120, check=False
-    )
+def probescope(*argv, nobody=False, code=0):
+    command = as_nobody() if nobody else [sys.executable, "-m", "probescope"]
+    done = subprocess.run([*command, *argv], capture_output=True, text=True, timeout=120, check=False)
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode == code, done.stderr
     return done
@@ -34,16 +32,16 @@ def probescope(*argv, before=(), code=0):
 # -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("before", [[], NOBODY], ids=["root", "nobody"])
-def test_doctor_reports(before):
+@pytest.mark.parametrize("nobody", [False, True], ids=["root", "nobody"])
+def test_doctor_reports(nobody):
     """Exit code 0 whatever is missing: a report is no failure."""
-    document = json.loads(probescope("doctor", "-f", "json", before=before).stdout)
+    document = json.loads(probescope("doctor", "-f", "json", nobody=nobody).stdout)
     assert wrong(document, DOCTOR) == []
     answers = {f["name"]: f for f in document["features"]}
     assert len(answers) == len(document["features"]) > 250
     for f in answers.values():
         assert (f["reason"] == "") == (f["answer"] == "yes"), f
-    if before:
+    if nobody:
         assert document["missing_capabilities"] == ["cap_bpf", "cap_perfmon"]
         assert document["tracefs"]["state"] == "denied"
         assert answers["attach:tp_btf"]["answer"] == "unknown"
@@ -67,7 +65,7 @@ def test_doctor_for_reading():
 
 
 def test_doctor_for_nobody_says_what_to_grant():
-    out = probescope("doctor", before=NOBODY).stdout
+    out = probescope("doctor", nobody=True).stdout
     assert "setcap cap_bpf,cap_perfmon+ep" in out
     assert "run probescope doctor as root to know" in out
 
@@ -97,7 +95,7 @@ def test_clean_removes_what_the_dead_left():
 
 
 def test_clean_without_privileges_is_an_error_that_teaches():
-    done = probescope("doctor", "--clean", before=NOBODY, code=1)
+    done = probescope("doctor", "--clean", nobody=True, code=1)
     assert "ERROR: open tracefs failed: EACCES" in done.stderr
     assert "HINT: " in done.stderr
 

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from cli_json import EXPLAIN, wrong
+from nobody import as_nobody
 
 from probescope.collect.measure import measure
 from probescope.kernel import features
@@ -170,9 +171,8 @@ def test_without_privileges_it_still_explains():
     """65534 is nobody: no capabilities, no tracefs."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    nobody = ["setpriv", "--reuid", "65534", "--clear-groups", sys.executable, "-m", "probescope"]
     done = subprocess.run(
-        [*nobody, "explain", "-f", "json", "uprobe:/bin/bash:readline"],
+        [*as_nobody(), "explain", "-f", "json", "uprobe:/bin/bash:readline"],
         capture_output=True,
         text=True,
         timeout=60,
