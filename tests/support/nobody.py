@@ -1,4 +1,4 @@
-"""The product as a user without privileges would run it, wherever the checkout is: one below /root is closed to others."""
+"""The product as a user without privileges runs it, wherever the checkout is: one below /root is closed to others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _open_copy() -> str:
 def _open_python() -> str:
     """An interpreter that everybody may start."""
     own = os.path.realpath(sys.executable)
-    closed = any(not p.stat().st_mode & 0o005 == 0o005 for p in Path(own).parents)
+    closed = any(p.stat().st_mode & 0o005 != 0o005 for p in Path(own).parents)
     return "/usr/bin/python3" if closed and Path("/usr/bin/python3").exists() else own
 
 
