@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from probescope.ir.program import Action
 from probescope.model.abi import RecordLayout, align_up, has_tail, item_types, offsets, size_align
 from probescope.model.codec import decoder
 from probescope.model.types import Array, Bool, Buffer, Enum, Int, Pointer, Record, String, Tuple, Type, TypeTable
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from probescope.collect.finish import Finisher
 
-Array1 = np.ndarray[Any, Any]
-Take = Callable[["_Block"], Array1]
+    Array1 = np.ndarray[Any, Any]
+    Take = Callable[["_Block"], Array1]
+
 PRINTED = frozenset({"printf", "errorf", "warnf", "debugf", "print"})
 """Kinds of action whose records become rows; the others are done as they come."""
 
@@ -32,6 +33,8 @@ class _Block:
     __slots__ = ("at", "bytes", "data", "starts")
 
     def __init__(self, data: bytes, at: Array1, layout: RecordLayout) -> None:
+        import numpy as np
+
         self.data = data
         self.bytes = np.frombuffer(data, np.uint8)
         self.at = at
@@ -43,10 +46,13 @@ class _Block:
 
     def raw(self, offset: int, size: int) -> Array1:
         """``size`` bytes of each record, as rows."""
+        import numpy as np
+
         return self.bytes[(self.at + offset)[:, None] + np.arange(size)]
 
     def number(self, offset: int, kind: str) -> Array1:
-        return self.raw(offset, np.dtype(kind).itemsize).view(f"={kind}")[:, 0]
+        """An integer of each record: ``u4`` is one of 4 bytes without a sign."""
+        return self.raw(offset, int(kind[1:])).view(f"={kind}")[:, 0]
 
 
 class Columns:
@@ -107,6 +113,8 @@ class Columns:
 
     def _finished(self, t: Type, at: int) -> Take:
         """Opaque values and the like: each different one is decoded and named once."""
+        import numpy as np
+
         size = size_align(t, self._types)[0]
         decode, finish = decoder(t, self._types), self._finisher.finish
 
@@ -121,6 +129,8 @@ class Columns:
         return take
 
     def _tail(self, i: int, t: Type) -> Take:
+        import numpy as np
+
         finish, at = self._finisher.finish, self._layout.offsets[i]
 
         def take(b: _Block) -> Array1:
@@ -137,6 +147,8 @@ class Columns:
 def texts(rows: Array1, mark: str = "") -> Array1:
     """Rows of bytes as ``str``, each up to its first NUL; one without a NUL was cut and gets the mark. Those that are
     no UTF-8 keep their bytes as lone surrogates."""
+    import numpy as np
+
     width = rows.shape[1]
     over = np.cumsum(rows == 0, axis=1) > 0
     ended = np.where(over, 0, rows).astype(np.uint8)
@@ -148,6 +160,8 @@ def texts(rows: Array1, mark: str = "") -> Array1:
 def runs(data: bytes, at: Array1, columnar: Array1) -> Iterator[tuple[int, Array1]]:
     """Splits a block: (action, places of its records), those of columnar actions together as far as no other action
     lies between; the others one by one, in their order."""
+    import numpy as np
+
     actions = np.frombuffer(data, "=u4", len(data) // 4)[at // 4]
     stops = np.flatnonzero(~columnar[actions])
     first = 0

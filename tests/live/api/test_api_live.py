@@ -236,7 +236,7 @@ def test_api_keyboard_interrupt_is_the_callers() -> None:
 
 def test_api_wait_and_poll_keep_time() -> None:
     """``poll`` gives what there is at once, and waits no longer than asked; ``wait`` lets the session run so long."""
-    with probescope.run('tracepoint:sched:sched_process_exit /comm == "nobody"/ { printf("x"); }') as session:  # noqa: Q003
+    with probescope.run('tracepoint:sched:sched_process_exit /comm == "nobody"/ { printf("x"); }') as session:
         assert [type(o) for o in session.poll(10)] == [Attached]
         start = time.monotonic()
         assert session.poll(0.1) == []

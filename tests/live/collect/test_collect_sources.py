@@ -131,7 +131,7 @@ def test_collect_iterator_over_tasks() -> None:
 
 def test_collect_iterator_ends_the_session() -> None:
     """A program of iterators alone is over when they have been walked."""
-    done = run('iter:task { @ = count(); } END { printf("end\\n"); }', "-q")  # noqa: Q003
+    done = run('iter:task { @ = count(); } END { printf("end\\n"); }', "-q")
     assert done.lines[0] == "end"
     assert int(done.lines[-1].split()[1]) >= 3
 
