@@ -29,7 +29,7 @@ ABOUT: dict[str, str] = {
 _HINTS: dict[str, str] = {
     "read": "a probe cannot wait for memory that is not in RAM yet; kptr() and uptr() say whose memory it is",
     "loop": "let it break out earlier, or go over fewer things",
-    "stack": "keep fewer frames, as in kstack(8), so that more stacks are the same",
+    "stack": "fewer different stacks collide less: keep fewer frames, as in kstack(3), or add a predicate",
 }
 
 SHOWN: frozenset[str] = frozenset({"ring_full", "map_full", "loop", "stack", "scratch"})

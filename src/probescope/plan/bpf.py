@@ -92,7 +92,8 @@ def _place(clause: Clause, numbers: tuple[int, ...], asked: Asked, request: Plan
 
 def _cannot(site: Site, rejected: list[Rejected]) -> ProbeError:
     why = site.reason or "; ".join(f"{r.mechanism}: {r.reason}" for r in rejected)
-    return ProbeError(f"{site.name} cannot be used here ({why})", hints=[*site.notes, "probescope doctor"])
+    instead = f"probescope explain '{site.name}' says what works instead, probescope doctor how to get it"
+    return ProbeError(f"{site.name} cannot be used here ({why})", hints=[*site.notes, instead])
 
 
 def _groups(placed: list[_Placed], asked: Needs, request: PlanRequest) -> Iterable[list[_Placed]]:
