@@ -86,6 +86,8 @@ def place(d: Diagnostic) -> str:
 
 _COLORS = {"error": "\x1b[31m", "warning": "\x1b[33m", "info": "\x1b[36m"}
 _MAX_LINE = 200
+_MAX_MESSAGE = 2000
+_LONGEST_NAME = 500
 
 
 def render(d: Diagnostic, *, color: bool = False) -> str:
@@ -94,7 +96,8 @@ def render(d: Diagnostic, *, color: bool = False) -> str:
     label = d.severity.upper()
     if color:
         label = f"{_COLORS[d.severity]}{label}\x1b[0m"
-    out = [f"{head}: {label}: {d.message}" if head else f"{label}: {d.message}"]
+    message = d.message if len(d.message) <= _MAX_MESSAGE else d.message[: _MAX_MESSAGE - 3] + "..."
+    out = [f"{head}: {label}: {message}" if head else f"{label}: {message}"]
     out += _caret(d)
     out += [f"HINT: {h}" for h in d.hints]
     return "\n".join(out)
@@ -121,6 +124,8 @@ def _caret(d: Diagnostic) -> list[str]:
 
 def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> Sequence[str]:
     """The candidates that a misspelt ``name`` may have meant, best first."""
+    if len(name) > _LONGEST_NAME:  # the time grows with its square, and nobody misspells such a name
+        return []
     import difflib
 
     return difflib.get_close_matches(name, list(candidates), n=most, cutoff=0.6)

@@ -144,15 +144,19 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
     return _session(args, built)
 
 
+LONGEST_SCRIPT = 8 << 20
+"""Characters that are read: more than a script may have, so that the language says so. /dev/zero has no end."""
+
+
 def read_script(path: str) -> str:
     """The text of a script. Raises UsageError."""
     from probescope.errors import UsageError
 
     try:
         if path == "-":
-            return sys.stdin.read()
+            return sys.stdin.read(LONGEST_SCRIPT)
         with open(path, encoding="utf-8", errors="surrogateescape") as f:
-            return f.read()
+            return f.read(LONGEST_SCRIPT)
     except (OSError, ValueError) as e:
         raise UsageError(f"cannot read {path}: {getattr(e, 'strerror', None) or e}") from None
 

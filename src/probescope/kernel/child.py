@@ -15,22 +15,28 @@ class Child:
 
     def __init__(self, command: tuple[str, ...]) -> None:
         path = find_program(command[0])
+        self._path = path
         wait_read, self._go = os.pipe()
+        self._failed, tell = os.pipe()  # exec closes it; what is written is the number of the error
         self.pid = os.fork()
         if self.pid == 0:
-            self._become(path, command, wait_read)
+            self._become(path, command, wait_read, tell)
         os.close(wait_read)
+        os.close(tell)
         self._pidfd = os.pidfd_open(self.pid)
         self._status: int | None = None
 
-    def _become(self, path: str, command: tuple[str, ...], wait_read: int) -> None:
+    def _become(self, path: str, command: tuple[str, ...], wait_read: int, tell: int) -> None:
         try:
             os.close(self._go)
+            os.close(self._failed)
             for s in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
                 signal.signal(s, signal.SIG_DFL)
             signal.set_wakeup_fd(-1)
             if os.read(wait_read, 1):
                 os.execv(path, command)  # noqa: S606 - the user's own command, split by us
+        except OSError as e:
+            os.write(tell, str(e.errno).encode())
         finally:
             os._exit(127)
 
@@ -38,9 +44,15 @@ class Child:
         return self._pidfd
 
     def start(self) -> None:
-        os.write(self._go, b"x")
+        """Raises UsageError if the kernel cannot run the file."""
+        with suppress(BrokenPipeError):  # it was killed while it waited
+            os.write(self._go, b"x")
         os.close(self._go)
         self._go = -1
+        failure = os.read(self._failed, 16)
+        if failure:
+            why = os.strerror(int(failure))
+            raise UsageError(f"cannot start {self._path}: {why}", hints=["is it a program, or a script with #! ?"])
 
     def ended(self) -> bool:
         """Whether it is over; it is reaped then."""
@@ -68,6 +80,7 @@ class Child:
             _, self._status = os.waitpid(self.pid, 0)
         if self._pidfd >= 0:
             os.close(self._pidfd)
+            os.close(self._failed)
             self._pidfd = -1
 
 
@@ -89,6 +102,9 @@ def find_program(name: str) -> str:
     import shutil
 
     path = shutil.which(name)
+    if path is None and "/" in name and os.path.exists(name):
+        what = "a directory" if os.path.isdir(name) else "not executable"
+        raise UsageError(f"cannot start {name!r}: it is {what}")
     if path is None:
         raise UsageError(f"there is no program {name!r} to start", hints=["give its whole path, or check PATH"])
     return path

@@ -16,9 +16,9 @@ class Watch:
         self.pid = pid
         try:
             self._fd = os.pidfd_open(pid)
-        except OSError as e:
+        except (OSError, OverflowError) as e:
             hint = "pgrep -a NAME finds processes"
-            raise UsageError(f"there is no process {pid} ({e.strerror})", hints=[hint]) from None
+            raise UsageError(f"there is no process {pid} ({getattr(e, 'strerror', e)})", hints=[hint]) from None
 
     def fileno(self) -> int:
         return self._fd

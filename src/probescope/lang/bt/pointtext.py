@@ -15,6 +15,9 @@ from probescope.model.probe import SHORT_NAMES, SOURCES
 PATHS = ("uprobe", "uretprobe", "usdt", "iter")
 """Sources with a path in their parts: there a slash does not begin a predicate."""
 
+LONGEST = 1 << 16
+"""Characters of one attach point: many times what a path and a mangled name of C++ take."""
+
 _DOLLAR, AT = "\ue000", "\ue001"  # private characters: a literal dollar of a parameter, an at sign outside of quotes
 
 
@@ -91,6 +94,8 @@ def _parameter(found: re.Match[str], params: Sequence[str]) -> str:
 
 def split(text: str) -> list[str]:
     """The parts between colons, quotes resolved; ``@`` outside of quotes comes back as a private character."""
+    if len(text) > LONGEST:
+        raise PointError(f"an attach point of {len(text)} characters: {LONGEST} are the most")
     parts = [""]
     quoted = False
     i = 0
