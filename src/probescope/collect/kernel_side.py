@@ -19,6 +19,7 @@ from probescope.ir.program import Program
 from probescope.kernel.bpf_map import Map
 from probescope.kernel.host import Mapping, host
 from probescope.kernel.ringbuf import RingBuffer
+from probescope.kernel.uapi.bpf import BPF_MAP_TYPE_RINGBUF
 from probescope.model.output import Lost
 from probescope.model.plan import RunOnce
 from probescope.model.types import Opaque
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from threading import Thread
 
     from probescope.collect.unattached import Failure
+    from probescope.kernel.perfbuf import PerfBuffer
 
+WAKEUP_NEVER = 0x7FFFFFFF  # we look by ourselves
 MUCH = 1 << 16  # bytes: who brought so many has more by now
 MOST_LOOKS = 1 << 13  # a probe that fires for ever must not keep us draining
 
@@ -43,7 +46,7 @@ class KernelSide:
         self.cpid = cpid
         self.object: Object | None = None
         self.execution: Execution | None = None
-        self._ring: RingBuffer | None = None
+        self._ring: RingBuffer | PerfBuffer | None = None
         self._globals: Mapping | None = None
         self._reader: RecordReader | None = None
         self._walk: Thread | None = None
@@ -67,8 +70,9 @@ class KernelSide:
             self._globals = globals_.mmap()
         ring = self._spec("ring")
         if ring is not None:
-            self._ring = RingBuffer(self.execution.maps[ring.name], ring.max_entries)
-        self._losses = Losses(self.program, self.object, self._map("counters"), self.execution.missed)
+            self._ring = self._open_ring(ring, self.execution.maps[ring.name])
+        counters, missed = self._map("counters"), self.execution.missed
+        self._losses = Losses(self.program, self.object, counters, missed, self.build.ring_bytes)
 
     def reader(self, actions: Actions, *, texts: bool) -> None:
         self._reader = RecordReader(self.program, actions, types=self.program.types, texts=texts)
@@ -112,10 +116,13 @@ class KernelSide:
         """Acts on all that is in the ring; whether it was much, and looking again at once is worth while."""
         if self._ring is None or self._reader is None:
             return False
-        records = self._ring.consume()
-        if len(records):
-            self._reader.take(records)
-        return len(records.data) > MUCH
+        found = self._ring.consume()
+        much = False
+        for records in found if isinstance(found, list) else [found]:
+            if len(records):
+                self._reader.take(records)
+            much = much or len(records.data) > MUCH
+        return much
 
     def run_once(self, step: RunOnce) -> None:
         self._execution.run_once(step)
@@ -158,6 +165,16 @@ class KernelSide:
 
     # --- inside
     # ---------------------------------------------------------------------------------------------------------
+
+    def _open_ring(self, spec: MapSpec, held: Map) -> RingBuffer | PerfBuffer:
+        """Before 5.8 there is a ring for each CPU: events of one CPU are in order, those of several as they are
+        read. What does not fit is counted by the programs themselves, as for the one ring."""
+        if spec.type == BPF_MAP_TYPE_RINGBUF:
+            return RingBuffer(held, spec.max_entries)
+        from probescope.kernel.perfbuf import PerfBuffer
+
+        pages = self.build.ring_bytes // host().page_size // max(1, self.build.cpus)
+        return PerfBuffer(held, max(1, 1 << (pages.bit_length() - 1) if pages else 1), wakeup=WAKEUP_NEVER)
 
     @property
     def _execution(self) -> Execution:

@@ -59,13 +59,15 @@ def _place(program: Program, span: Span) -> str:
 class Losses:
     """``urgent`` and ``final`` give what came since it was last told."""
 
-    def __init__(self, program: Program, obj: Object, counters: Map | None, missed: Callable[[], int]) -> None:
+    def __init__(
+        self, program: Program, obj: Object, counters: Map | None, missed: Callable[[], int], ring_bytes: int
+    ) -> None:
         self._program = program
         self._counters = obj.counters
         self._map = counters
         self._missed = missed
         self._missed_before = 0
-        self._ring = next((m.max_entries for m in obj.maps if m.role == "ring"), 0)
+        self._ring_bytes = ring_bytes
         self._told = [0] * len(obj.counters)
         self._urgent = any(c.kind in URGENT for c in obj.counters) and counters is not None
         self._next_ns = 0
@@ -112,7 +114,7 @@ class Losses:
         """Lines that can be pasted, with numbers of this very session."""
         match counter.kind:
             case "ring_full":
-                pages = self._ring * 4 // 4096
+                pages = self._ring_bytes * 4 // 4096
                 return f"print less, count in a map, or make room: config = {{ perf_rb_pages = {pages} }}"
             case "map_full":
                 decl = next((m for m in self._program.maps if m.name == counter.map), None)

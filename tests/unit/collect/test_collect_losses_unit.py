@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from probescope.bpf.unit import Counter, MapSpec, Object
+from probescope.bpf.unit import Counter, Object
 from probescope.collect import losses
 from probescope.collect.losses import Losses, of_clauses
 from probescope.diagnostics import Source, Span
@@ -17,7 +17,6 @@ SPAN = Span(1, 3, 1, 9)
 MAP = MapDecl("x", I64, I64, max_entries=10)
 PROGRAM = Program((Clause(4, (), (), span=SPAN),), maps=(MAP,), source=Source("s.bt", ""))
 COUNTERS = (Counter("ring_full", 0, "", SPAN), Counter("map_full", 0, "x", SPAN), Counter("read", 0, "", SPAN))
-RING = MapSpec("ring", "ring", 27, 0, 0, 4096)
 
 
 class Kernel:
@@ -40,7 +39,7 @@ def kernel() -> Kernel:
 
 @pytest.fixture
 def told(kernel: Kernel) -> Losses:
-    return Losses(PROGRAM, Object((RING,), (), COUNTERS), kernel, lambda: kernel.missed)  # type: ignore[arg-type]
+    return Losses(PROGRAM, Object((), (), COUNTERS), kernel, lambda: kernel.missed, 4096)  # type: ignore[arg-type]
 
 
 def test_collect_nothing_lost_nothing_told(told: Losses) -> None:
