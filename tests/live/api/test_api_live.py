@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import leftovers
 import numpy as np
@@ -30,6 +31,13 @@ def test_api_examples(module: object) -> None:
     """The examples in docstrings are run, and print what they say."""
     found = doctest.testmod(module, extraglobs={"probescope": probescope}, optionflags=doctest.ELLIPSIS)
     assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_api_page_of_the_documentation(repo: Path) -> None:
+    """The examples in docs/library.md."""
+    found = doctest.testfile(str(repo / "docs" / "library.md"), module_relative=False)
+    assert found.attempted > 10
     assert found.failed == 0
 
 
