@@ -7,7 +7,11 @@ import os
 import signal
 from contextlib import suppress
 
-from probescope.errors import UsageError
+from probescope.errors import LimitError, UsageError
+from probescope.kernel.host import host
+from probescope.kernel.syscalls import number
+
+PR_SET_PDEATHSIG = 1  # include/uapi/linux/prctl.h
 
 
 class Child:
@@ -33,6 +37,7 @@ class Child:
             for s in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
                 signal.signal(s, signal.SIG_DFL)
             signal.set_wakeup_fd(-1)
+            _end_with_parent()
             if os.read(wait_read, 1):
                 os.execv(path, command)  # noqa: S606 - the user's own command, split by us
         except OSError as e:
@@ -82,6 +87,16 @@ class Child:
             os.close(self._pidfd)
             os.close(self._failed)
             self._pidfd = -1
+
+
+def _end_with_parent() -> None:
+    """SIGTERM for us when the tracer is gone, however it went. The kernel means the thread that forked: only of the
+    main one it is known that it lives as long as the session."""
+    import threading
+
+    if threading.current_thread() is threading.main_thread():
+        with suppress(OSError, LimitError):
+            host().syscall(number("prctl"), PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def split_command(text: str) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ NUMBERS: Mapping[str, Mapping[str, int]] = {
         "gettid": 186,
         "process_vm_readv": 310,
         "kcmp": 312,
+        "prctl": 157,
     },
     "aarch64": {
         "bpf": 280,
@@ -32,6 +33,7 @@ NUMBERS: Mapping[str, Mapping[str, int]] = {
         "gettid": 178,
         "process_vm_readv": 270,
         "kcmp": 272,
+        "prctl": 167,
     },
 }
 

@@ -107,3 +107,14 @@ def test_collect_sigkill_frees_breakpoints() -> None:
         done = session.stop()
     assert done.code == 0
     assert re.search(r"@\[0\]: [3-9]", done.out)
+
+
+def test_collect_sigkill_ends_the_command() -> None:
+    """The command of -c does not live on without its tracer."""
+    program = 'tracepoint:syscalls:sys_enter_getppid { @ = count(); } interval:ms:10 { printf("%d\\n", cpid); }'
+    with Running(program, "-c", "sleep 1000") as session:
+        found = session.out.until(re.compile(r"(\d+)\n"))
+        assert found
+        session.process.send_signal(signal.SIGKILL)
+        session.process.wait(60)
+        until(lambda: not Path(f"/proc/{found[1]}").exists(), "the command lives on")
