@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--timeout", type=float, default=600, help="seconds for the command (default: %(default)s)")
     run.add_argument("--memory", default="2G")
     run.add_argument("--cpus", type=int, default=2)
-    run.add_argument("--threads", choices=("multi", "single"), default="multi", help="of the emulation")
+    run.add_argument("--threads", choices=("multi", "single"), default="single", help="of the emulation")
     run.add_argument("--results", type=Path, help="a folder for the guest's console and what it left in /run/vmtest")
     run.add_argument("command", nargs="+", help="after --")
     test = commands.add_parser("test", help="tests/kernels inside kernels, one boot each")
