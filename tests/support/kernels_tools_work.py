@@ -127,16 +127,22 @@ def stat_files() -> None:
 
 
 def swap_in() -> None:
-    """Pages that were written are pushed out to the disk, and read again."""
-    advice = 21  # MADV_PAGEOUT
+    """More memory than a group may have, used twice over: what went out to the disk has to come back."""
+    root = Path("/sys/fs/cgroup")
+    group = root / f"vmtest-{os.getpid()}"
     subprocess.run(["/usr/sbin/mkswap", DISK], check=True, capture_output=True)
     subprocess.run(["/usr/sbin/swapon", DISK], check=True)
+    (root / "cgroup.subtree_control").write_text("+memory")
+    group.mkdir()
     try:
-        with mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-            memory.write(os.urandom(1 << 20))
-            memory.madvise(advice)
-            assert sum(memory[:]) > 0
+        (group / "memory.high").write_text(str(4 << 20))
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+        with mmap.mmap(-1, 8 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+            for n in range(0, 16 << 20, mmap.PAGESIZE):
+                memory[n % (8 << 20)] = 1
     finally:
+        (root / "cgroup.procs").write_text(str(os.getpid()))
+        group.rmdir()
         subprocess.run(["/usr/sbin/swapoff", DISK], check=True)
 
 
