@@ -7,9 +7,11 @@ event; opaque values are named once for each different one.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from probescope.collect.fastprint import Texts
 from probescope.ir.program import Action
 from probescope.model.abi import RecordLayout, align_up, has_tail, item_types, offsets, size_align
 from probescope.model.codec import decoder
@@ -28,9 +30,10 @@ PRINTED = frozenset({"printf", "errorf", "warnf", "debugf", "print"})
 
 
 class _Block:
-    """Some records of one action: ``at`` are the places of their first bytes in ``data``."""
+    """Some records of one action: ``at`` are the places of their first bytes in ``data``. Where they lie at equal
+    distances, their values are reached by strides, else by an index for each byte."""
 
-    __slots__ = ("at", "bytes", "data", "starts")
+    __slots__ = ("at", "bytes", "data", "starts", "stride")
 
     def __init__(self, data: bytes, at: Array1, layout: RecordLayout) -> None:
         import numpy as np
@@ -38,6 +41,8 @@ class _Block:
         self.data = data
         self.bytes = np.frombuffer(data, np.uint8)
         self.at = at
+        steps = np.diff(at)
+        self.stride = int(steps[0]) if len(steps) and (steps == steps[0]).all() else 0
         self.starts: dict[int, Array1] = {}  # where each tail begins
         following = at + align_up(layout.fixed, 8)
         for i in layout.tails:
@@ -48,10 +53,18 @@ class _Block:
         """``size`` bytes of each record, as rows."""
         import numpy as np
 
+        if self.stride:
+            first = int(self.at[0]) + offset
+            rows = np.ndarray((len(self.at), size), np.uint8, self.data, first, (self.stride, 1))
+            return np.ascontiguousarray(rows)
         return self.bytes[(self.at + offset)[:, None] + np.arange(size)]
 
     def number(self, offset: int, kind: str) -> Array1:
         """An integer of each record: ``u4`` is one of 4 bytes without a sign."""
+        import numpy as np
+
+        if self.stride:
+            return np.ndarray((len(self.at),), f"={kind}", self.data, int(self.at[0]) + offset, (self.stride,)).copy()
         return self.raw(offset, int(kind[1:])).view(f"={kind}")[:, 0]
 
 
@@ -104,8 +117,8 @@ class Columns:
             case Bool():
                 return lambda b: b.number(at, "u1").astype(bool)
             case String(size=n):
-                mark = self._finisher.mark
-                return lambda b: texts(b.raw(at, n), mark)
+                known = Texts(n, self._finisher.mark)
+                return lambda b: texts(b.raw(at, n), known)
             case Array(element=Int(size=n, signed=s), count=c):
                 return lambda b: b.raw(at, n * c).view(f"={'i' if s else 'u'}{n}")
             case _:
@@ -144,17 +157,14 @@ class Columns:
         return take
 
 
-def texts(rows: Array1, mark: str = "") -> Array1:
-    """Rows of bytes as ``str``, each up to its first NUL; one without a NUL was cut and gets the mark. Those that are
-    no UTF-8 keep their bytes as lone surrogates."""
+def texts(rows: Array1, known: Texts) -> Array1:
+    """Rows of bytes as objects of type ``str``. Programs print the same few texts again and again: each is made
+    once."""
     import numpy as np
 
-    width = rows.shape[1]
-    over = np.cumsum(rows == 0, axis=1) > 0
-    ended = np.where(over, 0, rows).astype(np.uint8)
-    found = np.char.decode(np.ascontiguousarray(ended).view(f"S{width}")[:, 0], "utf-8", "surrogateescape")
-    cut = ~over[:, -1]
-    return np.where(cut, np.char.add(found, mark), found) if mark and cut.any() else found
+    out = np.empty(len(rows), object)
+    out[:] = [known[raw] for (raw,) in struct.iter_unpack(f"{rows.shape[1]}s", rows.tobytes())]
+    return out
 
 
 def runs(data: bytes, at: Array1, columnar: Array1) -> Iterator[tuple[int, Array1]]:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probescope.collect.columns import Columns, runs, texts
+from probescope.collect.fastprint import Texts
 from probescope.collect.finish import Finisher
 from probescope.ir.program import Action, Program
 from probescope.model.abi import has_tail, item_types, record_layout
@@ -130,7 +131,7 @@ def test_collect_runs_keep_other_actions_in_their_place(actions: list[int]) -> N
 @given(st.lists(st.binary(min_size=8, max_size=8), min_size=1))
 def test_collect_texts_end_at_their_first_nul(rows: list[bytes]) -> None:
     """Bytes that are not UTF-8 come back unchanged."""
-    got = texts(np.frombuffer(b"".join(rows), np.uint8).reshape(-1, 8))
+    got = texts(np.frombuffer(b"".join(rows), np.uint8).reshape(-1, 8), Texts(8, ""))
     assert [t.encode("utf-8", "surrogateescape") for t in got.tolist()] == [r.split(b"\0")[0] for r in rows]
 
 
