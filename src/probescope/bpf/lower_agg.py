@@ -189,6 +189,9 @@ def _interval(l: Lower, storage: Storage, agg: Agg, row: Place, value: Reg | Non
     within = inner(agg)
     if within.kind in {"min", "max"}:
         _extreme(l, within, at.at(8), _given(l, value), flag=False)
+    elif within.kind == "last":
+        b.store(at.base, at.off + 8, _given(l, value), 8)
+        b.store(at.base, at.off + 16, b.call("ktime_get_ns"), 8)
     else:
         add_word(l, storage, at, 1, None if within.kind == "count" else value)
         if within.kind == "avg":

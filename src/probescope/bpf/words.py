@@ -30,8 +30,9 @@ from probescope.model.types import Agg, AggKind, Int, wrap
 MASK = (1 << 64) - 1
 TOP = 1 << 63
 
-_INNER: tuple[AggKind, ...] = ("sum", "min", "max", "avg", "count")  # by the code in Agg.args[2]
-_INNER_WORDS = (1, 1, 1, 2, 1)
+_INNER: tuple[AggKind, ...] = ("sum", "min", "max", "avg", "count", "last")  # by the code in Agg.args[2]
+_INNER_WORDS = (1, 1, 1, 2, 1, 2)
+_LAST = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,9 @@ def layout(agg: Agg, *, keyed: bool) -> Layout:
         case "avg" | "stats":
             wide = Int(8, agg.value.signed)
             return Layout(2, 1, True, lambda w: (wrap(w[0], wide), w[1]), tuple)
+        case "last":  # the value, and when it was observed: other CPUs have a last one, too
+            wide = Int(8, agg.value.signed)
+            return Layout(2, 1, False, lambda w: wrap(w[0], wide), lambda s: (s & MASK, 0))
         case "stddev":
             return Layout(5, 2, False, _read_deviation, _write_deviation)
         case "tseries":
@@ -91,6 +95,8 @@ def merged(agg: Agg, shape: Layout, rows: Sequence[Sequence[int]]) -> State:
     """The state of all CPUs together."""
     if shape.adds:
         return shape.read(rows[0] if len(rows) == 1 else [sum(w) & MASK for w in zip(*rows, strict=True)])
+    if agg.kind == "tseries" and agg.args[2] == _LAST:
+        return shape.read(_latest(agg, rows))
     m = monoid(agg)
     out = m.identity()
     for row in rows:
@@ -174,3 +180,13 @@ def _tseries(agg: Agg) -> Layout:
         return out
 
     return Layout(size * count, -1, False, read, write)
+
+
+def _latest(agg: Agg, rows: Sequence[Sequence[int]]) -> Sequence[int]:
+    """One row out of those of all CPUs: in each slot the newest interval, and there what was observed last."""
+    size = slot_words(agg)
+    out: list[int] = []
+    for at in range(0, size * agg.args[1], size):
+        _, _, best = max((row[at], row[at + 2], i) for i, row in enumerate(rows))  # interval, time, CPU
+        out += rows[best][at : at + size]
+    return out

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from time import CLOCK_TAI
 from typing import TYPE_CHECKING
 
 from probescope.bpf.storage import storages
-from probescope.bpf.unit import GLOBAL_ACTIVE, GLOBAL_START, GLOBAL_STOP, MapSpec, Object
+from probescope.bpf.unit import GLOBAL_ACTIVE, GLOBAL_START, GLOBAL_STOP, GLOBAL_TAI, GLOBAL_WALL, MapSpec, Object
 from probescope.collect.actions import Actions
 from probescope.collect.btfs import KernelBtf
 from probescope.collect.execute import Execution
@@ -18,6 +19,7 @@ from probescope.collect.records import RecordReader
 from probescope.ir.program import Program
 from probescope.kernel.bpf_map import Map
 from probescope.kernel.host import Mapping, host
+from probescope.kernel.machine import boot_offset_ns, clock_offset_ns, uptime_ns, wall_offset_ns
 from probescope.kernel.ringbuf import RingBuffer
 from probescope.kernel.uapi.bpf import BPF_MAP_TYPE_RINGBUF
 from probescope.model.output import Lost
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from probescope.kernel.perfbuf import PerfBuffer
 
 WAKEUP_NEVER = 0x7FFFFFFF  # we look by ourselves
+MOST_U64 = (1 << 64) - 1
 MUCH = 1 << 16  # bytes: who brought so many has more by now
 MOST_LOOKS = 1 << 13  # a probe that fires for ever must not keep us draining
 
@@ -68,6 +71,7 @@ class KernelSide:
         globals_ = self._map("globals")
         if globals_ is not None:
             self._globals = globals_.mmap()
+            self._set_clocks()
         ring = self._spec("ring")
         if ring is not None:
             self._ring = self._open_ring(ring, self.execution.maps[ring.name])
@@ -195,9 +199,16 @@ class KernelSide:
         spec = self._spec(role)
         return self._execution.maps[spec.name] if spec else None
 
+    def _set_clocks(self) -> None:
+        """Before ``begin`` runs, which may ask for them; ``elapsed`` starts anew at activation."""
+        boot = boot_offset_ns()
+        self._poke(GLOBAL_START, uptime_ns())
+        self._poke(GLOBAL_WALL, wall_offset_ns() - boot)
+        self._poke(GLOBAL_TAI, clock_offset_ns(CLOCK_TAI) - boot)
+
     def _poke(self, word: int, value: int) -> None:
         if self._globals is not None:
-            struct.pack_into("=Q", self._globals.view, word * 8, value)
+            struct.pack_into("=Q", self._globals.view, word * 8, value & MOST_U64)
 
     def _read_iterators(self) -> None:
         """One read(2) walks up to a million objects, and the ring has to be emptied meanwhile: hence a thread."""

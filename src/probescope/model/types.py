@@ -162,7 +162,10 @@ class Opaque(Type):
         )
 
 
-AggKind = Literal["count", "sum", "min", "max", "avg", "stats", "stddev", "hist", "lhist", "llquantize", "tseries"]
+AggKind = Literal[
+    "count", "sum", "min", "max", "avg", "stats", "stddev", "hist", "lhist", "llquantize", "tseries", "last"
+]
+"""``last``: the value observed last; inside of tseries only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,6 +183,15 @@ def test_intervals_forget_the_oldest(features):
     assert got["a"] == {1: {5: (50, 2), 6: (40, 1)}}
 
 
+def test_intervals_keep_the_last_value(features):
+    """What tseries does unless told otherwise."""
+    agg = Agg("tseries", I64, (1, 2, 5))
+    update = s.MapUpdate("a", KEY, VALUE, x.Arg(U64, 2))
+    runs = [(1, 10, 4), (1, 30, 5), (1, -20, 5), (1, 40, 6)]
+    got, _ = ran([update], *runs, maps=(MapDecl("a", U32, agg),), features=features)
+    assert got["a"] == {1: {5: -20, 6: 40}}
+
+
 def test_numbers_of_aggregations_are_those_of_all_cpus(features):
     maps = (
         MapDecl("c", U32, Agg("count")),

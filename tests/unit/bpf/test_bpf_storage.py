@@ -77,6 +77,8 @@ def test_aggregations_are_per_cpu(kind: str, key: Int | None, expected: int) -> 
         (Agg("lhist", I64, (0, 10, 5)), words(1, 0, 2, 0, 0, 1, 1, 0), {0: 1, 1: 1, 2: 3}),
         # 2 CPUs, 2 intervals in slots of (number + 1, total): numbers 4 and 5 on the first, 5 on the second
         (Agg("tseries", I64, (1, 2, 0)), words(5, 10, 6, 20, 0, 0, 6, 1), {4: 10, 5: 21}),
+        # the last value, in slots of (number + 1, value, when): in interval 4 the first CPU's, in 5 the second's
+        (Agg("tseries", I64, (1, 2, 5)), words(5, 9, 70, 6, 20, 80, 5, 8, 60, 6, -1, 81), {4: 9, 5: -1}),
     ],
 )
 def test_rows_of_all_cpus_are_merged(agg: Agg, row: bytes, expected: object) -> None:

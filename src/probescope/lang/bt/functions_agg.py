@@ -11,7 +11,7 @@ from probescope.lang.bt.lower_unit import Unit
 from probescope.lang.bt.lower_value import cast
 from probescope.lang.bt.types import UNKNOWN, is_flex, is_int, lint, settle
 from probescope.lang.bt.types_text import family
-from probescope.model.types import Agg, Int
+from probescope.model.types import U64, Agg, Int
 
 MAX_BUCKETS = 1000
 MAX_INTERVALS = 1_000_000
@@ -37,7 +37,13 @@ def update(u: Unit, node: ast.Assign, call: ast.Call) -> None:
     assert agg is not None
     if s.ok:
         e = None if value is None else cast(value, settle(agg.value))
-        u.emit(MapUpdate(s.info.name, s.key, e, span=node.span))
+        number = _interval(args) if call.function == "tseries" else None
+        u.emit(MapUpdate(s.info.name, s.key, e, number, span=node.span))
+
+
+def _interval(args: tuple[int, ...]) -> ir.Expr:
+    """The number of the present interval of a tseries, counted from the epoch: each is shown with its time of day."""
+    return ir.Binary(U64, "div", ir.Context(U64, "nsecs", "realtime"), ir.Const(U64, args[0]))
 
 
 def _observed(u: Unit, call: ast.Call) -> tuple[ir.Expr | None, Int | None]:
