@@ -130,7 +130,7 @@ def _unknown(spec: ProbeSpec) -> ProbeError:
     def like() -> list[str]:
         if kernel_functions.find_symbol(spec.name, spec.target):
             return [f"kprobe:{spec.name} can probe it: BTF lacks its signature"]
-        return [f"did you mean {spec.source}:{n}?" for n in nearest_function(spec.name, btf.names())]
+        return [f"did you mean {spec.source}:{n}?" for n in nearest_function(spec.name, sorted(set(btf.names())))]
 
     return ProbeError(f"there is no function {spec.name} with BTF{where}", hints=like)
 

@@ -67,6 +67,16 @@ def symbols() -> list[tuple[str, str]]:
     return [(n, m) for n, m in found if m not in ("bpf", "__builtin__ftrace", "__builtin__kprobes")][:MOST_LISTED]
 
 
+def names() -> list[str]:
+    """The functions of ``symbols``, sorted: what a misspelt name is compared with. Remembered, for a script may
+    misspell many."""
+    cache = host().cache
+    if "kernel_function_names" not in cache:
+        cache["kernel_function_names"] = sorted({n for n, _ in symbols()})
+    found: list[str] = cache["kernel_function_names"]
+    return found
+
+
 def find_symbol(name: str, module: str = "") -> tuple[str, str] | None:
     """(name, module) of a code symbol; ``None`` if the kernel has none such. Raises ``KernelError``."""
     where = rf"\t\[{re.escape(module)}\]" if module and module != "vmlinux" else r"(?:\t\[([^\]]+)\])?"

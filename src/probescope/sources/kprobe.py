@@ -152,21 +152,28 @@ def _unknown(spec: ProbeSpec) -> ProbeError:
 
 
 def _like(spec: ProbeSpec) -> list[str]:
-    names = [n for n, _ in kernel_functions.symbols()]
-    inlined = [n for n in names if n.startswith(spec.name + ".")]
+    names = kernel_functions.names()
+    inlined = _beginning(names, spec.name + ".")
     hints = [f"the compiler changed it into {n}: probe that" for n in inlined[:2]]
     hints += [f"did you mean {spec.source}:{n}?" for n in nearest_function(spec.name, names)]
     return hints or ["it may be inlined, or belong to a module that is not loaded"]
 
 
 def nearest_function(name: str, names: list[str]) -> list[str]:
-    """Among names with the same first letters: comparing all 100,000 would take seconds."""
+    """Among sorted names with the same first letters: comparing all 100,000 would take seconds."""
     for prefix in (name[:4], name[:2], name[:1]):
-        few = {n for n in names if n.startswith(prefix)} if prefix else set[str]()
+        few = _beginning(names, prefix) if prefix else []
         found = list(nearest(name, few)) if len(few) < 5000 else []
         if found:
             return found
     return []
+
+
+def _beginning(names: list[str], prefix: str) -> list[str]:
+    """Those of sorted ``names`` that begin so."""
+    from bisect import bisect_left
+
+    return names[bisect_left(names, prefix) : bisect_left(names, prefix + "\U0010ffff")]
 
 
 def describe(site: Site, ctx: ResolveContext) -> list[str]:

@@ -108,3 +108,34 @@ def test_collect_begin_needs_no_privileges() -> None:
     program = 'BEGIN { printf("%d\\n", 6 * 7); exit(); }'
     done = subprocess.run([*args, program], capture_output=True, text=True, env=environment(), timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "42\n")
+
+
+def test_collect_script_without_end() -> None:
+    """/dev/zero is read as far as a script may be long."""
+    done = command(["/dev/zero"], timeout=20)
+    assert (done.code, "the script is longer than" in done.err) == (1, True), done.err
+
+
+def test_collect_absurd_process_ids() -> None:
+    for pid in ("99999999999999999999", "-1", "4194305"):
+        done = run("BEGIN { exit(); }", "-p", pid)
+        assert (done.code, "there is no process" in done.err, "bug" in done.err) == (2, True, False), done.err
+
+
+def test_collect_commands_that_are_no_programs(tmp_path: Path) -> None:
+    """What the kernel cannot run is told, not passed over."""
+    noise = tmp_path / "noise"
+    noise.write_bytes(b"garbage")
+    plain = tmp_path / "plain"
+    plain.write_bytes(b"#!/bin/sh\n")
+    noise.chmod(0o755)
+    for path, said in ((noise, "Exec format error"), (plain, "not executable"), (tmp_path, "a directory")):
+        done = run("BEGIN { }", "-c", str(path))
+        assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_collect_many_misspelt_functions_are_told_soon() -> None:
+    """Looking for names alike costs a tenth of a second for the first one, not for each."""
+    done = run("".join(f"kprobe:vfs_reed{i} {{ }} " for i in range(200)), timeout=20)
+    assert done.code == 1
+    assert done.err.count("there is no kernel function") == 200

@@ -39,6 +39,10 @@ SKB_MOST = 2048
 # --- formatted text ---------------------------------------------------------------------------------------------------
 
 
+MOST_PRINTED = (1 << 32) - 1
+"""Greatest top and div of print()."""
+
+
 def _formatted(u: Unit, node: ast.Call) -> V:
     """Printf and its like: a format known while compiling, and values that suit it."""
     text = str_lit(u, node, 0)
@@ -187,6 +191,9 @@ def _print_map(u: Unit, node: ast.Call, first: ast.Map) -> V:
     if u.loops:
         u.warn("'print()' of a map in a loop shows what the map holds later, when the record is handled.", node.span)
     top, div = (*(n for n in numbers if n is not None), 0, 0)[:2]
+    wrong = [n for n in (top, div) if not 0 <= n <= MOST_PRINTED]
+    if wrong:
+        return u.error(f"print() takes numbers from 0 to {MOST_PRINTED} ({wrong[0]} provided)", node.span)
     values = (number(top, U32), number(div, U64))
     return effect(u.action(Action("print_map", (U32, U64), map=m.name), values, node.span))
 

@@ -147,8 +147,15 @@ def _selected(u: Unit, c: ir.Expr, a: Side, b: Side, common: Type, span: Span) -
     return V(common, ir.Select(plain, c, sides[0], sides[1], span=span))
 
 
+MOST_BRANCHES = 128
+"""Each lies inside the one before once lowered, and passes over what is lowered are recursive."""
+
+
 def if_(u: Unit, node: ast.If) -> V:
     """``if`` as a value, or as statements where it has none."""
+    if len(node.branches) > MOST_BRANCHES:
+        message = f"more than {MOST_BRANCHES} conditions in one chain of 'else if'"
+        return u.error(message, node.branches[MOST_BRANCHES].condition.span, "split it, or look the value up in a map")
     return _branch(u, node, 0)
 
 
