@@ -230,7 +230,7 @@ def _scratch(l: Lower, drop: Block, when: str) -> None:
     b = l.b
     taken, base = b.block(), b.reg()
     with l.scope():
-        spot = l.temp(4)
+        spot = l.slot_place(l.kept_slot(4))  # on the stack, however little there is
         level = b.reg()
         b.assign_imm(level, 0)
         head, again, none = b.block(), b.block(cold=True), b.block(cold=True)
