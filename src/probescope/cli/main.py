@@ -132,11 +132,27 @@ def guarded(run: Callable[[], int]) -> int:
             _drop_output()
             sys.stderr.write(f"ERROR: cannot write the output: {e.strerror}\n")
             return 1
+        if isinstance(e, MemoryError) or (isinstance(e, OSError) and e.errno in _SCARCE):
+            sys.stderr.write(_scarce(e))
+            return 1
         if debug:
             raise
         sys.stderr.write(error_text(e))
         return getattr(e, "exit_code", 1)
     return code
+
+
+_SCARCE = {
+    errno.EMFILE: "more than ulimit -n files cannot be open at once: ulimit -n 4096",
+    errno.ENFILE: "this machine has no free file descriptors: sysctl fs.file-max",
+    errno.ENOMEM: "there is not enough memory: ulimit -v, or the limits of the container",
+}
+
+
+def _scarce(e: Exception) -> str:
+    """What ran out, wherever it was that it did: even in an import. Nothing may be imported to say so."""
+    code = e.errno if isinstance(e, OSError) and e.errno is not None else errno.ENOMEM
+    return f"ERROR: {os.strerror(code)}\nHINT: {_SCARCE[code]}\n"
 
 
 def _drop_output() -> None:

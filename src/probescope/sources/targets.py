@@ -72,7 +72,7 @@ def _same_file(path: str, link: str) -> str:
 
 
 def _plain(target: str, ctx: ResolveContext) -> str:
-    path = in_root(_root(ctx), os.path.abspath(target))
+    path = in_root(_root(ctx), _absolute(target))
     if _is_folder(path):
         raise ProbeError(f"{target} is a directory, not a binary")
     if not host().exists(path):
@@ -150,7 +150,7 @@ def _expand(source: str, pattern: str, ctx: ResolveContext) -> list[str]:
             return mapped
     found: dict[tuple[int, int], str] = {}
     for folder in [""] if "/" in pattern else [*os.environ.get("PATH", "").split(":"), *libraries.FOLDERS]:
-        where = os.path.abspath(os.path.join(folder, pattern))
+        where = _absolute(os.path.join(folder, pattern))
         for path in _glob(root, where):
             if _is_elf(path):
                 _remember(found, path)
@@ -182,3 +182,10 @@ def _is_folder(path: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _absolute(path: str) -> str:
+    try:
+        return os.path.abspath(path)
+    except FileNotFoundError:  # of getcwd(2)
+        raise ProbeError(f"'{path}' starts from the working directory, which is gone", hints=["cd"]) from None

@@ -139,3 +139,22 @@ def test_collect_many_misspelt_functions_are_told_soon() -> None:
     done = run("".join(f"kprobe:vfs_reed{i} {{ }} " for i in range(200)), timeout=20)
     assert done.code == 1
     assert done.err.count("there is no kernel function") == 200
+
+
+def test_collect_few_descriptors_and_no_working_directory(tmp_path: Path) -> None:
+    """What the shell around us lacks is no bug of ours."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    for before, program, said in (
+        ("ulimit -n 8", "tracepoint:raw_syscalls:sys_enter { @ = count(); }", "ulimit -n 4096"),
+        (f"cd {folder}; rmdir {folder}", "uprobe:./x:main { }", "working directory, which is gone"),
+    ):
+        done = subprocess.run(
+            ["sh", "-c", f'{before}; exec "$@"', "sh", *COMMAND, "-e", program],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            env=environment(),
+            check=False,
+        )
+        assert (done.returncode, said in done.stderr, "bug" in done.stderr) == (1, True, False), done.stderr

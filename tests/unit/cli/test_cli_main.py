@@ -136,13 +136,30 @@ def test_errors_become_messages(capsys, monkeypatch, error, code, text):
     assert capsys.readouterr().err == text
 
 
-@pytest.mark.parametrize("error", [InternalError("rule 7"), KeyError("x"), RecursionError("deep"), MemoryError()])
+@pytest.mark.parametrize("error", [InternalError("rule 7"), KeyError("x"), RecursionError("deep"), TypeError("y")])
 def test_bugs_are_called_bugs(capsys, error):
     """Never a traceback: what is none of our errors is a bug of ours, and says how to report it."""
     assert guarded(lambda: _raise(error)) == 1
     err = capsys.readouterr().err
     assert "this is a bug in probescope" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (MemoryError(), "ulimit -v"),
+        (OSError(errno.ENOMEM, "x"), "ulimit -v"),
+        (OSError(errno.EMFILE, "x"), "ulimit -n 4096"),
+        (OSError(errno.ENFILE, "x"), "fs.file-max"),
+    ],
+)
+def test_what_the_machine_lacks_is_no_bug(capsys, error, hint):
+    """It may happen anywhere, also in an import."""
+    assert guarded(lambda: _raise(error)) == 1
+    err = capsys.readouterr().err
+    assert hint in err
+    assert "bug" not in err
 
 
 def test_tracebacks_for_those_who_ask(monkeypatch):
