@@ -190,6 +190,7 @@ RULES: tuple[Rule, ...] = (
     Rule("perf_event_open", _ABSENT, "this event cannot be sampled like that here: count it, or use cpu-clock"),
     Rule("perf_event_open", (e.ENODEV,), "the CPU is offline, or has no such event"),
     Rule("perf_event_open", (e.ESRCH,), "no such process"),
+    Rule("perf_event_open", (e.EILSEQ,), "no instruction begins at this offset: objdump -d shows where they do"),
     Rule("pmu", (), _pmu),
     Rule("ioctl(PERF_EVENT_IOC_SET_BPF)", (e.EEXIST,), "one program an event: open a second event"),
     Rule("ioctl(PERF_EVENT_IOC_SET_BPF)", (e.E2BIG,), "64 programs sit on this tracepoint already"),

@@ -25,6 +25,7 @@ def hints(files: dict[str, str], call: str, number: int, **context) -> str:
     ("files", "call", "number", "context", "says"),
     [
         ({"/proc/self/status": USER}, "bpf(BPF_MAP_CREATE)", errno.EPERM, {}, "CAP_BPF, CAP_PERFMON missing"),
+        ({}, "perf_event_open", errno.EILSEQ, {"pmu": "kprobe"}, "no instruction begins at this offset"),
         ({"/proc/self/status": USER}, "bpf(BPF_PROG_LOAD)", errno.EPERM, {}, "--ambient-caps +bpf,+perfmon"),
         (
             {"/proc/self/status": USER, "/proc/sys/kernel/perf_event_paranoid": "3\n"},
