@@ -53,3 +53,17 @@ def depth() -> int:
 def test_numbers_that_print_cannot_take(numbers):
     (found,) = findings(f"kprobe:f {{ @[pid] = 1; print(@, {numbers}); }}")
     assert "print() takes numbers from 0 to 4294967295" in found.message
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["string[1048577]", "string[18446744073709551615]", "buffer[99999999999]", "int8[16777217]", "int8[65536][65536]"],
+)
+def test_types_that_no_memory_holds(written):
+    """Values of such types would be made by us before the kernel could refuse them."""
+    (found,) = findings(f"kprobe:f {{ let $s: {written}; }}")
+    assert "bytes" in found.message
+
+
+def test_large_types_are_none_of_our_business():
+    assert not findings("kprobe:f { let $s: string[1048576]; let $a: int64[65536]; print(sizeof(int8[16777216])); }")

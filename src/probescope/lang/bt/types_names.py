@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from probescope.diagnostics import Span
 from probescope.lang.bt import ast
 from probescope.lang.bt.lower_unit import Unit
 from probescope.lang.bt.lower_value import constant
@@ -19,6 +20,10 @@ _OPAQUE: dict[str, Type] = {
     "timestamp": Opaque("timestamp"),
 }
 _AGGS = frozenset(f"{k}_t" for k in "count sum min max avg stats hist lhist tseries".split())
+MOST_TEXT, MOST_BYTES = 1 << 20, 1 << 24
+"""Greatest sizes of strings (that of max_strlen) and of arrays. The kernel keeps far less for a value; these are what
+may be made without asking it."""
+
 UNSIZED = String(0)
 """``string`` without a size: as large as what is assigned."""
 
@@ -32,7 +37,7 @@ def resolve_type(u: Unit, t: ast.TypeExpr) -> Type:
             inner = _inner(u, target)
             return UNKNOWN if inner is UNKNOWN else Pointer(settle(inner))
         case ast.ArrayType(element=element, count=count):
-            return _array(u, element, count)
+            return _array(u, element, count, t.span)
         case ast.TypeofType(of=of):
             return type_of(u, of)
         case _:
@@ -80,7 +85,7 @@ def _map_key(u: Unit, of: ast.Map) -> Type:
     return m.key
 
 
-def _array(u: Unit, element: ast.TypeExpr, count: int | ast.Expr | None) -> Type:
+def _array(u: Unit, element: ast.TypeExpr, count: int | ast.Expr | None, span: Span) -> Type:
     inner = _inner(u, element)
     if inner is UNKNOWN:
         return UNKNOWN
@@ -90,7 +95,11 @@ def _array(u: Unit, element: ast.TypeExpr, count: int | ast.Expr | None) -> Type
             u.error("the size of an array has to be known while compiling", count.span)
             return UNKNOWN
         count = n
-    return Array(settle(inner), count or 0)
+    made = Array(settle(inner), count or 0)
+    if (u.program.types.size(made) or made.count) <= MOST_BYTES:
+        return made
+    u.error(f"an array of more than {MOST_BYTES} bytes", span)
+    return UNKNOWN
 
 
 def _named(u: Unit, t: ast.NamedType) -> Type:
@@ -127,6 +136,9 @@ def _sized(u: Unit, t: ast.NamedType) -> Type:
         if size is None or size < 1:
             u.error(f"the size of a {t.name} has to be known while compiling", t.span)
             return UNKNOWN
+    if size and size > MOST_TEXT:
+        u.error(f"a {t.name} has at most {MOST_TEXT} bytes", t.span)
+        return UNKNOWN
     if t.name == "string":
         return String(size) if size else UNSIZED
     if t.name == "buffer":
