@@ -7,6 +7,7 @@ test that could have run must run, so there a skip whose reason does not start w
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ from hypothesis import settings
 # a deadline for each example fails on a busy machine and in a virtual one, and says nothing about the code
 settings.register_profile("probescope", deadline=None, print_blob=True)
 settings.load_profile("probescope")
+
+# ignored in background jobs of scripts, and then in every program that a test starts and interrupts
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent

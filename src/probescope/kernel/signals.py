@@ -26,8 +26,9 @@ class Signals:
             return
         self._old_fd = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for s in (signal.SIGINT, signal.SIGTERM) if stop else ():
-            if signal.getsignal(s) is not signal.SIG_IGN:  # nohup and background jobs ignore SIGINT: so do we
-                self._old[s] = signal.signal(s, self._stop)
+            # also where it is ignored: a shell starts every `probescope run ... &` of a script so, and what that script
+            # sends later, `kill -INT $!`, is how one ends a tracer
+            self._old[s] = signal.signal(s, self._stop)
         if usr1:
             self._old[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, self._usr1)
 
