@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import attach, hit, loop, startup, stream
+from bench import attach, compiling, hit, loop, startup, stream
 from bench.harness import BenchError, Row, Settings, table
 from bench.tools import Tool, default_tools
 
 BENCHMARKS: dict[str, tuple[str, Callable[[Settings, Tool, Tool], list[Row]]]] = {
     "startup": ("Start-up", startup.run),
+    "compile": ("Text to bytecode", compiling.run),
     "attach": ("Attach and leave", attach.run),
     "hit": ("Cost of a hit in the kernel", hit.run),
     "loop": ("Cost to the traced program", loop.run),
