@@ -13,5 +13,6 @@ Every input is hostile: malformed bytes give ``ElfError`` or ``BtfError``, or a 
     demangle       C++ (Itanium) and Rust names
     locate         separate debug files; libraries: bare library and program names
     symbolize      addresses of kernel and processes to names; functions to file offsets
+    eh_frame       call frame information; unwind_table packs it for the kernel, unwind walks a stack by it
     insn           cost class of an instruction under a uprobe
 """

@@ -18,15 +18,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 
 from debuginfo_btfmaker import BtfMaker
 from debuginfo_elfmaker import SHT_DYNSYM, ElfMaker, Section
+from debuginfo_frames import cie, elf_with, section
 
 from probescope.debuginfo import elf_notes, libraries, perf_map, usdt, usdt_args
 from probescope.debuginfo.btf import Btf
 from probescope.debuginfo.btf_funcs import BtfFunctions
 from probescope.debuginfo.btf_types import BtfTypes
 from probescope.debuginfo.demangle import demangle, without_parameters
+from probescope.debuginfo.eh_frame import FrameSection
+from probescope.debuginfo.eh_pointer import Pointers
 from probescope.debuginfo.elf import ElfFile
 from probescope.debuginfo.insn import cost
 from probescope.debuginfo.kallsyms import Kallsyms
+from probescope.debuginfo.unwind import Registers, unwind
+from probescope.debuginfo.unwind_table import table_of
 from probescope.errors import BtfError, ElfError
 from probescope.model.arch import AARCH64, X86_64
 
@@ -216,6 +221,38 @@ def small_files(data: bytes) -> None:
     elf_notes.debuglink(data)
 
 
+FRAMES = section(
+    cie(bytes([0x0C, 7, 8, 0x90, 1])),
+    [
+        (0x1000, 64, bytes([0x41, 0x0E, 16, 0x86, 2, 0x43, 0x0D, 6, 0x0A, 0x50, 0x0C, 7, 8, 0x02, 9, 0x0B])),
+        (0x1040, 64, bytes([0x0F, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0, 0x44, 0x07, 16])),
+        (0x1080, 64, bytes([0x0F, 11, *bytes.fromhex("770880003f1a3b2a332422"), 0x44, 0x12, 7, 0x7F, 0x15, 6, 0x7F])),
+    ],
+)
+
+
+def frames(data: bytes) -> None:
+    """As the section of an ELF file, and bare with other pointers than its own; tables stay in order."""
+    for pointers in (Pointers(data, 0x1000), Pointers(data, 1 << 63, little=False, bits=32)):
+        for frame in FrameSection(pointers, "x86_64", little=pointers.address == 0x1000):
+            assert frame.start < frame.end
+            assert [at for at, _ in frame.rows] == sorted({at for at, _ in frame.rows})
+        list(FrameSection(pointers, "aarch64", debug=True))
+    try:
+        table = table_of(ElfFile(elf_with(data)))
+    except ElfError:
+        return
+    assert list(table.pcs) == sorted(set(table.pcs))
+    assert len(table.content()) == table.blocks * 128
+    memory = data.ljust(1 << 12, b"\x10")
+    stack = unwind(
+        Registers(0x1010, 0, 0x100),
+        lambda _: (table, 0),
+        lambda a: int.from_bytes(memory[a : a + 8], "little") if a < len(memory) else None,
+    )
+    assert 1 <= len(stack.frames) <= 127
+
+
 TARGETS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
     "elf": (
         elf,
@@ -226,6 +263,7 @@ TARGETS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
     ),
     "stripped": (elf, [stripped_seed(4), stripped_seed(0x6FFFFEF5)]),
     "btf": (btf, [btf_seed(True), btf_seed(False)]),
+    "frames": (frames, [FRAMES]),
     "kallsyms": (kallsyms, [KALLSYMS, KALLSYMS[:100]]),
     "texts": (texts, [n.encode() for n in NAMES] + [b"-4@%edi 8@-20(%rbp) 4@$5 8@sym+8(%rip)", b"4@[sp, 12] 8@x0"]),
     "small_files": (small_files, [CACHE, PERF_MAP, ElfMaker().note(b"GNU", 3, bytes(20))]),

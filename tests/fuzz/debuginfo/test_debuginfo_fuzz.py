@@ -47,3 +47,10 @@ def test_seeds_reach_the_depths() -> None:
         layout = BtfTypes(Btf.parse(data)).layout("struct file")
         assert layout is not None
         assert [m.name for m in layout.members] == ["f_count", "a", "b", "name"]
+    (frames,) = fuzz_debuginfo.TARGETS["frames"][1]
+    from probescope.debuginfo.eh_frame import FrameSection
+    from probescope.debuginfo.eh_pointer import Pointers
+
+    section = FrameSection(Pointers(frames, 0), "x86_64")
+    assert [len(f.rows) for f in section] == [5, 2, 2]
+    assert section.bad == 0
