@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from probescope.cli.main import COMMANDS
-from probescope.cli.parsing import Parser
+from probescope.cli.parsing import Parser, offered
 
 EXAMPLES = """examples:
   eval "$(probescope completion bash)"
@@ -141,8 +141,8 @@ def _flags(command: str) -> list[str]:
 
 def _choices() -> list[tuple[str, list[str], list[str]]]:
     """(command, spellings, values) of options with a fixed set of values."""
-    found = [(c, a) for c in COMMANDS for a in actions_of(c) if a.choices]
-    return [(c, list(a.option_strings), [str(v) for v in a.choices or ()]) for c, a in found]
+    found = [(c, a) for c in COMMANDS for a in actions_of(c) if offered(a)]
+    return [(c, list(a.option_strings), list(offered(a))) for c, a in found]
 
 
 def _help(action: argparse.Action) -> str:
@@ -198,5 +198,6 @@ def _fish() -> str:
 
 def _fish_option(command: str, action: argparse.Action) -> str:
     names = "".join(f" -l {o[2:]}" if o.startswith("--") else f" -s {o[1:]}" for o in action.option_strings)
-    takes = f" -x -a '{' '.join(map(str, action.choices))}'" if action.choices else "" if action.nargs == 0 else " -r"
+    words = " ".join(offered(action))
+    takes = f" -x -a '{words}'" if words else "" if action.nargs == 0 else " -r"
     return f"complete -c probescope -n '__fish_seen_subcommand_from {command}'{names}{takes} -d '{_help(action)}'\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 
@@ -34,6 +35,17 @@ class Parser(argparse.ArgumentParser):
         known = [o for a in self._actions for o in a.option_strings]
         found = [nearest(w, known, most=1) for w in wrong[:1]]
         return [f"did you mean {near[0]}?" for near in found if near]
+
+
+def offers(action: argparse.Action, words: Sequence[str]) -> None:
+    """Words that shells complete, of an option that takes others too."""
+    action.offers = tuple(words)  # type: ignore[attr-defined]
+
+
+def offered(action: argparse.Action) -> tuple[str, ...]:
+    """What shells complete."""
+    found: Sequence[object] = tuple(action.choices or ()) or getattr(action, "offers", ())
+    return tuple(map(str, found))
 
 
 def add_format(p: argparse.ArgumentParser, about: str = "text (default) or json") -> None:

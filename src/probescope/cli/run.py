@@ -8,17 +8,20 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from probescope.cli.output import add_output_options
 from probescope.cli.streams import open_closed_streams
 from probescope.errors import SessionError
 
 if TYPE_CHECKING:
     from probescope.api import Built
-    from probescope.cli.writer import View, Writer
+    from probescope.cli.writer import Writer
 
 EXAMPLES = """examples:
   probescope run -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
   probescope run -e 'uretprobe:/bin/bash:readline { printf("%s\\n", str(retval)); }'
   probescope run -e 'profile:hz:99 { @[kstack] = count(); }' -c 'dd if=/dev/zero of=/dev/null count=1M'
+  probescope run -f folded -e 'profile:hz:99 { @[comm, ustack, kstack] = count(); }' > stacks.folded
+  probescope run --map-format csv -e 'tracepoint:syscalls:sys_enter_read { @[pid, comm] = sum(args.count); }'
   probescope run opensnoop.bt -- --errname
   probescope run --dry-run script.bt          compile only
   probescope run --emit bpf -e '...'          the compiled program
@@ -36,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _program_options(p)
-    _output_options(p)
+    add_output_options(p)
     _other_options(p)
     return p
 
@@ -50,17 +53,6 @@ def _program_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("--include", action="append", default=[], metavar="FILE", help="a header to read first")
     p.add_argument("--unsafe", action="store_true", help="allow system(), signal(), override() and the like")
     p.add_argument("--via", choices=("auto", "bpf"), default="auto", help="bpf: run every clause in the kernel")
-
-
-def _output_options(p: argparse.ArgumentParser) -> None:
-    p.add_argument(
-        "-f", "--format", default="text", metavar="FORMAT", help="text (default) or json (one document a line)"
-    )
-    p.add_argument("-o", "--output", metavar="FILE", help="write output to a file")
-    p.add_argument("-B", dest="buffering", choices=("line", "full", "none"), default="line", help="output buffering")
-    p.add_argument("-q", "--quiet", action="store_true", help="only what the program prints")
-    p.add_argument("-k", dest="everything", action="store_true", help="tell of failed reads and the like too")
-    p.add_argument("--no-warnings", action="store_true", help="no warnings")
 
 
 def _other_options(p: argparse.ArgumentParser) -> None:
@@ -84,10 +76,6 @@ def main(argv: list[str]) -> int:
         return doctor.main([])
     if args.list and args.program is None:
         return _list(args)
-    if args.format not in ("text", "json"):
-        from probescope.errors import UsageError
-
-        raise UsageError(f'Invalid output format "{args.format}"', hints=["Valid formats: 'text', 'json'"])
     return run(args, parameters, options)
 
 
@@ -124,7 +112,7 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         via=args.via,
         include_dirs=tuple(args.include_dirs),
         includes=tuple(args.include),
-        texts=args.format == "text",
+        texts=args.format in ("text", "folded"),
         everything=args.everything,
         signals=True,
         rehearsal=args.dry_run,
@@ -163,7 +151,10 @@ def read_script(path: str) -> str:
 
 def _list(args: argparse.Namespace) -> int:
     from probescope.cli.list import show
+    from probescope.errors import UsageError
 
+    if args.format not in ("text", "json"):
+        raise UsageError(f"-f {args.format} is for programs, not for lists", hints=["-f json"])
     code = 0
     for pattern in ",".join(args.words or ["*"]).split(","):
         code = max(code, show(pattern, verbose=args.verbose, pid=args.pid or -1, as_json=args.format == "json"))
@@ -178,11 +169,13 @@ def _show_stage(stage: str, built: Built) -> None:
 
 
 def _session(args: argparse.Namespace, built: Built) -> int:
+    from probescope.cli.output import view
     from probescope.cli.writer import Writer
     from probescope.model.output import Attached, Output
 
+    shown = view(args, built.program)
     fd = 1 if args.output is None else _open_output(args.output)
-    writer = Writer(_view(args), fd, buffering=args.buffering)
+    writer = Writer(shown, fd, buffering=args.buffering)
 
     def sink(output: Output) -> None:
         writer(output)
@@ -198,7 +191,7 @@ def _session(args: argparse.Namespace, built: Built) -> int:
         while session.poll():
             writer.flush()
         code = session.stop()
-        writer.flush(hard=True)  # the answer first: closing many perf events takes seconds
+        writer.close()  # the answer first: closing many perf events takes seconds
         return code
     finally:
         session.close()
@@ -208,17 +201,7 @@ def _session(args: argparse.Namespace, built: Built) -> int:
 def _finish(writer: Writer) -> None:
     """What an error left unwritten; a second error about the same output would only hide the first."""
     with suppress(BrokenPipeError, SessionError):
-        writer.flush(hard=True)
-
-
-def _view(args: argparse.Namespace) -> View:
-    if args.format == "json":
-        from probescope.views.json import JsonView
-
-        return JsonView(no_warnings=args.no_warnings)
-    from probescope.views.text import TextView
-
-    return TextView(quiet=args.quiet, no_warnings=args.no_warnings)
+        writer.close()
 
 
 def _open_output(path: str) -> int:

@@ -15,6 +15,9 @@ Buffering = Literal["line", "full", "none"]
 
 class View(Protocol):
     def show(self, output: Output) -> tuple[str, str]: ...
+    def end(self) -> str:
+        """What is written when nothing more comes, however the session ended."""
+        ...
 
 
 class Writer:
@@ -29,6 +32,7 @@ class Writer:
         self._buffering = buffering
         self._held: list[str] = []
         self._size = 0
+        self._closed = False
 
     def __call__(self, output: Output) -> None:
         out, err = self._view.show(output)
@@ -40,6 +44,13 @@ class Writer:
             self._size += len(out)
             if self._size >= LUMP or self._buffering == "none":
                 self.flush(hard=True)
+
+    def close(self) -> None:
+        """The end of the output, once."""
+        if not self._closed:
+            self._closed = True
+            self._held.append(self._view.end())
+        self.flush(hard=True)
 
     def flush(self, *, hard: bool = False) -> None:
         if self._held and (hard or self._buffering != "full"):

@@ -126,7 +126,7 @@ class Actions:
         pairs = self.maps.snapshot(action.map)
         if decl.key is None and not pairs:  # asked for by name, a map that was never set shows its zero
             pairs = [(None, unset(decl.value))]
-        self._later.append(lambda: map_out(decl, pairs, self.finisher, top=top, div=div))
+        self._later.append(lambda: map_out(decl, pairs, self.finisher, top=top, div=div, form=action.format))
 
     def _print_item(self, action: Action, values: tuple[Any, ...]) -> None:
         """``print(@x[k])``: the value alone, as it was when the event happened."""

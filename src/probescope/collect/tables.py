@@ -7,6 +7,7 @@ from typing import Any
 from probescope.collect.finish import Finisher
 from probescope.ir.program import MapDecl
 from probescope.model.aggregate import divide, monoid
+from probescope.model.format import Format
 from probescope.model.output import MapOut, StackOut
 from probescope.model.types import Agg, Int, is_scalar
 
@@ -19,13 +20,14 @@ def map_out(
     top: int = 0,
     div: int = 0,
     final: bool = False,
+    form: Format | None = None,
 ) -> MapOut:
     """Sorted by value, the smallest first, and among equals by key; ``top`` keeps the greatest. Keys that became
     equal by their names (two ids of one stack) are put together."""
     rows = _sorted(decl, _together(decl, _finished(decl, pairs, finisher)))
     if top and decl.key is not None:
         rows = rows[-top:]
-    return MapOut(decl.name, decl.key, decl.value, tuple(rows), top, div, final)
+    return MapOut(decl.name, decl.key, decl.value, tuple(rows), top, div, final, form, decl.labels)
 
 
 def _finished(decl: MapDecl, pairs: list[tuple[Any, Any]], finisher: Finisher) -> list[tuple[Any, Any]]:

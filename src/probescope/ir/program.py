@@ -18,7 +18,8 @@ MapKind = Literal["auto", "hash", "lruhash", "percpuhash", "percpulruhash"]
 @dataclass(frozen=True, slots=True)
 class MapDecl:
     """A map by its name without ``@`` (the anonymous one is empty). ``key`` None: a single value.
-    ``kind`` auto lets the collector choose (per CPU for aggregations)."""
+    ``kind`` auto lets the collector choose (per CPU for aggregations). ``labels`` names the items of the key, for
+    tables; empty ones have no name."""
 
     name: str
     key: Type | None
@@ -26,6 +27,7 @@ class MapDecl:
     kind: MapKind = "auto"
     max_entries: int = 4096
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    labels: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ ActionKind = Literal[
     "warnf",
     "debugf",
     "print",  # one value, with a newline
-    "print_map",  # map; values: top (U32), div (U64); 0: not given
+    "print_map",  # map; values: top (U32), div (U64); 0: not given; format: of each entry, if any
     "print_item",  # map, key, value: `print(@x[k])`
     "clear",  # map
     "zero",  # map
@@ -96,6 +98,7 @@ class Settings:
     ring_bytes: int = 0  # 0: chosen by the collector
     stack_mode: str = "bpftrace"
     print_maps_at_exit: bool = True
+    map_format: str = "lines"  # how text views show maps: lines, table, csv, tsv
     license: str = "GPL"
     max_loop: int = 1 << 20
     truncation_mark: str = ".."

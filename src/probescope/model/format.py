@@ -4,7 +4,7 @@ r"""printf formats, parsed once: literal pieces and conversions.
 
 The conversions are those of bpftrace's printf: ``d i u x X o p c s`` with ``hh h l ll j z`` lengths (which change
 nothing, since values know their width), ``r`` with ``rx`` and ``rh`` for buffers, ``gr`` for GFP flags. ``%%`` is a
-literal.
+literal. ``f e g`` are ours: numbers with a fraction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Conv:
     """``width`` and ``precision`` are -1 where not given. ``column`` is the 0-based place of its ``%`` in the format
     text."""
 
-    kind: str  # one of d i u x X o p c s r rx rh gr
+    kind: str  # one of d i u x X o p c s r rx rh gr f e g
     flags: str = ""
     width: int = -1
     precision: int = -1
@@ -47,7 +47,7 @@ class FormatTextError(ValueError):
 
 _FLAGS = "-+ #0'"
 _LENGTHS = ("hh", "ll", "h", "l", "j", "z", "t", "L", "q")
-_KINDS = ("gr", "rx", "rh", "r", "d", "i", "u", "x", "X", "o", "p", "c", "s")
+_KINDS = ("gr", "rx", "rh", "r", "d", "i", "u", "x", "X", "o", "p", "c", "s", "f", "e", "g")
 _GREATEST_WIDTH = 65536
 
 

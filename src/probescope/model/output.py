@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from probescope.diagnostics import Diagnostic
 from probescope.frozen import dataclass, field
+from probescope.model.format import Format
 from probescope.model.types import Agg, Type
 
 
@@ -62,7 +63,8 @@ class ValueOut(Output):
 @dataclass(frozen=True, slots=True)
 class MapOut(Output):
     """A whole map: pairs of finished key and value (aggregations: states of ``model/aggregate.py``), sorted as they
-    are printed. ``top`` 0: all. ``div``: values are divided by it. ``final``: printed at exit."""
+    are printed. ``top`` 0: all. ``div``: values are divided by it. ``final``: printed at exit. ``format``: of each
+    entry, if the program asks for one (model/mapformat.py). ``labels``: names for the items of the key."""
 
     name: str
     key_type: Type | None
@@ -71,6 +73,8 @@ class MapOut(Output):
     top: int = 0
     div: int = 0
     final: bool = False
+    format: Format | None = field(default=None, repr=False)
+    labels: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

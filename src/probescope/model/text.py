@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from probescope.frozen import dataclass
+from probescope.model.aggregate import divide
 from probescope.model.format import Conv, Format
 from probescope.model.output import Frame, StackOut
 from probescope.model.types import Array, Bool, Pointer, Record, Tuple, Type
@@ -26,6 +27,23 @@ class EnumValue:
 
     def __int__(self) -> int:
         return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """An average that knows its fraction: an integer wherever none is asked for."""
+
+    total: int
+    count: int
+
+    def __int__(self) -> int:
+        return divide(self.total, self.count)
+
+    def __float__(self) -> float:
+        return self.total / self.count if self.count else 0.0
+
+    def __str__(self) -> str:
+        return str(int(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +145,8 @@ def convert(c: Conv, t: Type, v: Any) -> str:
     """One conversion, padded to its width."""
     if c.kind in "diuxXoc" or c.kind == "p":
         return _pad(c, _integer(c, v), numeric=c.kind not in "cp")
+    if c.kind in "feg":
+        return _with_fraction(c, v)
     text = _FORMS[c.kind](t, v)
     if c.kind == "s" and c.precision >= 0:
         text = text[: c.precision]
@@ -151,6 +171,17 @@ def _integer(c: Conv, v: Any) -> str:
         digits = digits.rjust(c.precision, "0")
     prefix = {"x": "0x", "X": "0X", "o": "0"}.get(c.kind, "") if "#" in c.flags and n else ""
     return prefix + digits
+
+
+def _with_fraction(c: Conv, v: Any) -> str:
+    """Python's own ``%`` is C's for these."""
+    try:
+        number = float(v)
+    except (TypeError, ValueError):
+        return _pad(c, value_text(None, v), numeric=False)
+    width = str(c.width) if c.width >= 0 else ""
+    precision = f".{c.precision}" if c.precision >= 0 else ""
+    return f"%{c.flags.replace(chr(39), '')}{width}{precision}{c.kind}" % number
 
 
 def _signed_text(c: Conv, n: int) -> str:

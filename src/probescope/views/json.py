@@ -1,4 +1,5 @@
-"""Outputs as JSON, one document a line, with the types that users of bpftrace's ``-f json`` know."""
+"""Outputs as JSON, with the types that users of bpftrace's ``-f json`` know: one document a line, or all of them as
+one array."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from probescope.model.output import Attached, Lost, MapOut, Output, StackOut, Te
 from probescope.model.text import EnumValue, StructValue, frame_text, value_text
 from probescope.model.types import Agg, Array, Bool, Record, Tuple, Type
 from probescope.views.histogram import buckets
-from probescope.views.tseries import points
+from probescope.views.tseries import moment, points
 
 _KINDS = {"system": "syscall"}
 
@@ -19,14 +20,27 @@ _KINDS = {"system": "syscall"}
 class JsonView:
     """``show`` as in text.TextView: all of it goes to stdout, but for warnings about the script."""
 
-    def __init__(self, *, no_warnings: bool = False) -> None:
+    def __init__(self, *, no_warnings: bool = False, array: bool = False) -> None:
         self.no_warnings = no_warnings
+        self._array = array
+        self._begun = False
 
     def show(self, output: Output) -> tuple[str, str]:
         if isinstance(output, Warned):
             return "", "" if self.no_warnings else render(output.diagnostic) + "\n"
         data = document(output)
-        return ("" if data is None else json.dumps(data, ensure_ascii=False) + "\n"), ""
+        if data is None:
+            return "", ""
+        before = ""
+        if self._array:
+            before, self._begun = "," if self._begun else "[\n", True
+        return f"{before}{json.dumps(data, ensure_ascii=False)}\n", ""
+
+    def end(self) -> str:
+        """What makes the array whole. The comma stands before an item, so that each line is complete at once."""
+        if not self._array:
+            return ""
+        return "]\n" if self._begun else "[]\n"
 
 
 def document(o: Output) -> dict[str, Any] | None:
@@ -94,7 +108,7 @@ def _value(t: Type | Agg, v: Any, div: int) -> Any:
         case "hist" | "lhist" | "llquantize":
             return [_bucket(b.low, b.high, b.count // (div or 1)) for b in buckets(t, v)]
         case "tseries":
-            return [{"interval_start": _start(at), "value": n} for at, n in points(t, v) if n is not None]
+            return [{"interval_start": moment(at), "value": n} for at, n in points(t, v) if n is not None]
         case "avg":
             return divide(divide(*v), div or 1)
         case "stats":
@@ -112,12 +126,6 @@ def _bucket(low: int | None, high: int | None, count: int) -> dict[str, int]:
     if high is not None:
         out["max"] = high - 1
     return {**out, "count": count}
-
-
-def _start(ns: int) -> str:
-    import time
-
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ns // 10**9)) + f".{ns % 10**9:09d}"
 
 
 def jsonable(t: Type | None, v: Any) -> Any:

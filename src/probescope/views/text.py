@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from probescope.diagnostics import render
 from probescope.model.aggregate import deviation, divide
@@ -12,16 +12,27 @@ from probescope.model.types import Agg, Type
 from probescope.views.histogram import histogram_text
 from probescope.views.tseries import tseries_text
 
+
+class MapText(Protocol):
+    """``plain``: for people; an empty line stands before those that are printed at the end."""
+
+    plain: bool
+
+    def __call__(self, o: MapOut, /) -> str: ...
+
+
 _TO_STDERR = frozenset({"errorf", "warnf", "debugf"})
 
 
 class TextView:
     """``show`` gives the text for stdout and the text for stderr of one output. ``quiet`` leaves out what the tool
-    itself says, ``no_warnings`` what it warns of."""
+    itself says, ``no_warnings`` what it warns of. ``maps``: how maps become text, if not line by line
+    (maptext.py)."""
 
-    def __init__(self, *, quiet: bool = False, no_warnings: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, no_warnings: bool = False, maps: MapText | None = None) -> None:
         self.quiet = quiet
         self.no_warnings = no_warnings
+        self._maps = maps
         self._maps_begun = False
 
     def show(self, output: Output) -> tuple[str, str]:
@@ -49,10 +60,22 @@ class TextView:
         return entry_text(MapOut(o.map, o.key_type, o.type, ()), o.key, o.value)
 
     def _map(self, o: MapOut) -> str:
+        text = (self._maps or _map_text)(o)
         head = ""
         if o.final and not self._maps_begun:
-            head, self._maps_begun = "\n", True
-        return head + map_text(o)
+            head, self._maps_begun = "" if self._maps and not self._maps.plain else "\n", True
+        return head + text
+
+    def end(self) -> str:
+        return ""
+
+
+def _map_text(o: MapOut) -> str:
+    if o.format is None:
+        return map_text(o)
+    from probescope.views.maptext import formatted
+
+    return formatted(o, o.format)
 
 
 def map_text(o: MapOut) -> str:

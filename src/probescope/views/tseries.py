@@ -28,6 +28,11 @@ def points(t: Agg, state: dict[int, Any]) -> list[tuple[int, int | None]]:
     return [(i * interval, None if i not in state else _number(state[i])) for i in range(first, last + 1)]
 
 
+def moment(ns: int) -> str:
+    """``2026-08-08 12:00:00.500000000``, local time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ns // 10**9)) + f".{ns % 10**9:09d}"
+
+
 def _number(state: Any) -> int:
     return divide(*state) if isinstance(state, tuple) else state or 0
 

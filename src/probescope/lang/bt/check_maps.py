@@ -27,7 +27,20 @@ class MapInfo:
     """``keyed`` is ``None`` until the map is used with or without a key. ``value`` is an ``Agg`` for what
     aggregations update."""
 
-    __slots__ = ("entries", "first", "key", "keyed", "kind", "name", "readers", "used", "value", "wanted", "written")
+    __slots__ = (
+        "entries",
+        "first",
+        "key",
+        "keyed",
+        "kind",
+        "labels",
+        "name",
+        "readers",
+        "used",
+        "value",
+        "wanted",
+        "written",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -38,6 +51,7 @@ class MapInfo:
         self.first: Span = NOWHERE
         self.kind = "auto"
         self.entries = 0
+        self.labels: tuple[str, ...] = ()
         self.used = False
         self.wanted = False  # its value was read before anything was known of it
         self.written = False

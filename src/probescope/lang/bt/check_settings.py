@@ -19,6 +19,7 @@ def settings_of(config: Config) -> Settings:
         ring_bytes=_ring(config.perf_rb_pages),
         stack_mode=config.stack_mode,
         print_maps_at_exit=config.print_maps_on_exit,
+        map_format=config.map_format,
         license=config.license,
         truncation_mark=config.str_trunc_trailer,
         cpp_demangle=config.cpp_demangle,

@@ -54,7 +54,8 @@ def _map(state: ProgramState, m: MapInfo) -> MapDecl:
         plain = Agg(value.kind, Int(8, value.value.signed), value.args)
     key = settle(m.key) if m.keyed else None
     kind = m.kind if m.kind != "auto" else "auto"
-    return MapDecl(m.name, key, plain, kind, m.entries or state.settings.max_map_keys, m.first)  # type: ignore[arg-type]
+    entries = m.entries or state.settings.max_map_keys
+    return MapDecl(m.name, key, plain, kind, entries, m.first, m.labels)  # type: ignore[arg-type]
 
 
 def _enums(

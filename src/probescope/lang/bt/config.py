@@ -29,6 +29,7 @@ class Config:
     lazy_symbolication: bool = False
     license: str = "GPL"
     log_size: int = 1_000_000
+    map_format: str = "lines"  # lines, table, csv, tsv: ours
     max_bpf_progs: int = 1024
     max_cat_bytes: int = 10_240
     max_map_keys: int = 4096
@@ -56,6 +57,7 @@ _NUMBERS = (
 _CHOICES: dict[str, tuple[str, ...]] = {
     "cache_user_symbols": ("per_pid", "per_program", "none"),
     "license": LICENSES,
+    "map_format": ("lines", "table", "csv", "tsv"),
     "missing_probes": ("error", "warn", "ignore"),
     "stack_mode": ("bpftrace", "perf", "raw", "build_id"),
     "unstable_dw_ustack": ("enable", "warn", "error"),

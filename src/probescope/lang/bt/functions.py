@@ -44,7 +44,12 @@ _SIGNALS = "kprobe kretprobe fentry fexit uprobe uretprobe usdt tracepoint rawtr
 
 FUNCTIONS: dict[str, Function] = {
     # output
-    "print": _f("output", "any ? lit lit", "prints a value, or a map: its greatest `top` values, divided by `div`"),
+    "print": _f(
+        "output",
+        "any ? any lit lit",
+        "prints a value, or a map: its greatest `top` values, divided by `div`; a string before them is a printf "
+        "format for each entry",
+    ),
     "printf": _f("output", "str ...", "prints formatted text"),
     "errorf": _f("output", "str ...", "prints formatted text as an error with its place in the script"),
     "warnf": _f("output", "str ...", "prints formatted text as a warning with its place in the script"),

@@ -9,12 +9,15 @@ from probescope.ir import expr as ir
 from probescope.ir.program import Action, ActionKind
 from probescope.ir.stmt import Return, Stmt
 from probescope.lang.bt import ast
+from probescope.lang.bt.check_maps import MapInfo
 from probescope.lang.bt.functions_args import given, int_arg, lit_arg, str_lit
+from probescope.lang.bt.labels import labels as labels_of
 from probescope.lang.bt.lower_convert import address_of
 from probescope.lang.bt.lower_unit import Unit
 from probescope.lang.bt.lower_value import NOTHING, V, add, cast, effect, number
-from probescope.lang.bt.types import is_int, is_printable, settle, show
+from probescope.lang.bt.types import UNKNOWN, is_int, is_printable, settle, show
 from probescope.model.format import Conv, Format, FormatTextError, parse_format
+from probescope.model.mapformat import bind
 from probescope.model.types import (
     I64,
     U32,
@@ -55,7 +58,7 @@ def _formatted(u: Unit, node: ast.Call) -> V:
     values = _values(u, node, fmt)
     if values is None:
         return NOTHING
-    labels = _labels(node.args[1:])
+    labels = labels_of(node.args[1:])
     params = (_place(u, node),) if node.function in ("errorf", "warnf") else ()
     types = tuple(settle(e.type) for e in values)
     kind = as_kind("ActionKind", node.function)
@@ -112,33 +115,6 @@ def _other(t: Type, kind: str) -> tuple[str, ...]:
     return ("use %s",) if isinstance(t, String) else ()
 
 
-def label(node: ast.Expr) -> str:
-    """A name for a value, out of the expression that gives it."""
-    match node:
-        case ast.Name(name=name) | ast.Var(name=name) | ast.Field(name=name):
-            return name
-        case ast.Map(name=name):
-            return f"@{name}"
-        case ast.MapItem(map=ast.Map(name=name)):
-            return f"@{name}"
-        case ast.Call(function="str" | "buf", args=(first, *_)):
-            return label(first)
-        case ast.Call(function="ntop" | "ksym" | "usym", args=(*_, last)):
-            return label(last)
-        case ast.Call(function=function, args=()):
-            return function
-        case ast.Cast(operand=operand):
-            return label(operand)
-        case _:
-            return ""
-
-
-def _labels(nodes: tuple[ast.Expr, ...]) -> tuple[str, ...]:
-    """A name for each value; nothing if none has one."""
-    found = tuple(map(label, nodes))
-    return found if any(found) else ()
-
-
 # --- print ------------------------------------------------------------------------------------------------------------
 
 
@@ -162,7 +138,7 @@ def print_(u: Unit, node: ast.Call) -> V:
         return NOTHING
     if isinstance(first, ast.MapItem) and isinstance(e, ir.MapGet) and e.key is not None:
         return _print_item(u, node, e)
-    return effect(u.action(Action("print", (settle(e.type),), labels=_labels((first,))), (e,), node.span))
+    return effect(u.action(Action("print", (settle(e.type),), labels=labels_of((first,))), (e,), node.span))
 
 
 def _print_item(u: Unit, node: ast.Call, e: ir.MapGet) -> V:
@@ -182,7 +158,14 @@ def _print_map(u: Unit, node: ast.Call, first: ast.Map) -> V:
     m.read_by(u)
     if m.keyed is None:
         return u.undefined(m, first.span)
-    numbers = [lit_arg(u, node, i) for i in range(1, len(node.args))]
+    form, first_number = None, 1
+    if len(node.args) > 1 and isinstance(node.args[1], ast.Str):
+        form, first_number = _map_format(u, node, m), 2
+        if form is None:
+            return NOTHING
+    elif len(node.args) > 3:
+        return u.error(f"print() takes up to 3 arguments ({len(node.args)} provided)", node.span)
+    numbers = [lit_arg(u, node, i) for i in range(first_number, len(node.args))]
     if None in numbers:
         return NOTHING
     agg = m.agg
@@ -195,7 +178,21 @@ def _print_map(u: Unit, node: ast.Call, first: ast.Map) -> V:
     if wrong:
         return u.error(f"print() takes numbers from 0 to {MOST_PRINTED} ({wrong[0]} provided)", node.span)
     values = (number(top, U32), number(div, U64))
-    return effect(u.action(Action("print_map", (U32, U64), map=m.name), values, node.span))
+    return effect(u.action(Action("print_map", (U32, U64), form, m.name), values, node.span))
+
+
+def _map_format(u: Unit, node: ast.Call, m: MapInfo) -> Format | None:
+    """``print(@m, "%-16s %d")``: a format for each entry, checked when the types of the map are known."""
+    text = str_lit(u, node, 1)
+    if text is None or m.value is UNKNOWN or (m.keyed and m.key is UNKNOWN):
+        u.map_value(m, node.args[0].span)
+        return None
+    value = m.value if isinstance(m.value, Agg) else settle(m.value)
+    try:
+        return bind(parse_format(text), m.settled_key, value).format
+    except FormatTextError as e:
+        u.error(f"print(): {e}", node.args[1].span, "the items of the key come first, then the value")
+        return None
 
 
 # --- others -----------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from probescope.ir import expr as ir
 from probescope.ir.stmt import Discard, MapSet, Stmt
 from probescope.lang.bt import ast
 from probescope.lang.bt.check_maps import MapInfo
+from probescope.lang.bt.labels import key_labels
 from probescope.lang.bt.lower_convert import coerce
 from probescope.lang.bt.lower_ops import apply
 from probescope.lang.bt.lower_unit import Unit
@@ -56,6 +57,7 @@ def slot(u: Unit, target: MapTarget) -> Slot:
         return Slot(info, None, False, target.span)
     if key is None:
         return Slot(info, None, True, target.span)
+    info.labels = info.labels or key_labels(key)
     e = key_of(u, info, u.expr(key), key.span, target.span)
     return Slot(info, e, e is not None, target.span)
 
