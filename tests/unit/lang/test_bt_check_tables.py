@@ -172,7 +172,7 @@ REFUSED = {
     ],
     "operators": [
         ('kprobe:f { $x = 1 + "a"; }', "Type mismatch for '+'", '1 + "a"'),
-        ('kprobe:f { $x = "a" < "b"; }', "The < operator can not be used", '"a" < "b"'),
+        ('kprobe:f { $x = comm < "b"; }', "The < operator can not be used", 'comm < "b"'),
         ("kprobe:f { $p = (int32 *)0; $x = 5 - $p; }", "The - operator can not be used", "5 - $p"),
         ("kprobe:f { $p = (int32 *)0; $x = $p * 2; }", "The * operator can not be used", "$p * 2"),
         ('kprobe:f { $x = -"a"; }', "The - operator can not be used", '-"a"'),

@@ -271,7 +271,9 @@ def test_positional_parameters():
 
 
 def test_a_text_is_no_number():
-    assert findings("kprobe:f { print($1 + 1); }", params=["abc"])
+    """But a literal number after a literal text takes what is behind so many bytes."""
+    assert findings("kprobe:f { print($1 * 2); }", params=["abc"])
+    assert body("kprobe:f { print($1 + 1); }", params=["abc"]) == ['(Emit 0 [(Const str3 b"bc")])']
 
 
 def test_named_parameters():

@@ -73,7 +73,7 @@ def evaluate(expr: Expr, names: Mapping[str, int] | None = None) -> Value | None
         case Comptime(operand=operand):
             return evaluate(operand, names)
         case Unary(op=op, operand=operand):
-            return _unary(op, evaluate(operand, names))
+            return unary(op, evaluate(operand, names))
         case Binary():
             return _binary(expr, names)
         case Ternary():
@@ -108,7 +108,7 @@ def _in_range(value: int) -> int | None:
     return value if LEAST <= value <= MOST else None
 
 
-def _unary(op: str, value: Value | None) -> Value | None:
+def unary(op: str, value: Value | None) -> Value | None:
     if op == "!" and value is not None:
         return not value
     if not isinstance(value, int):
@@ -119,25 +119,51 @@ def _unary(op: str, value: Value | None) -> Value | None:
     return _in_range(~value if value <= MOST >> 1 else MOST ^ value) if op == "~" else None
 
 
+def inverted(value: int) -> int:
+    """``~value`` in a script: of what is not negative, all 64 bits turned over; C's constants are signed there."""
+    return MOST ^ value if value >= 0 else ~value
+
+
 def _divide(a: int, b: int) -> int:
     """C's division: towards zero."""
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-_ARITHMETIC: dict[str, Callable[[int, int], int | None]] = {
-    "+": lambda a, b: _in_range(a + b),
-    "-": lambda a, b: _in_range(a - b),
-    "*": lambda a, b: _in_range(a * b),
-    "/": lambda a, b: _divide(a, b) if b else None,
-    "%": lambda a, b: a - b * _divide(a, b) if b else None,
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": _divide,
+    "%": lambda a, b: a - b * _divide(a, b),
     "&": lambda a, b: a & b,
     "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b,
-    "<<": lambda a, b: _in_range(a << b) if 0 <= b < 64 else None,
-    ">>": lambda a, b: a >> b if 0 <= b < 64 else None,
+    "<<": lambda a, b: _wrapped(a << b, signed=a < 0),
+    ">>": lambda a, b: a >> b,
 }
 
-_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+
+def _wrapped(value: int, *, signed: bool) -> int:
+    value &= MOST
+    return value - (1 << 64) if signed and value >> 63 else value
+
+
+def arithmetic(op: str, a: int, b: int) -> int | None:
+    """``a op b`` on 64 bits; ``None`` where that is too large, or makes no sense. If one side is negative, both are
+    signed: then the other one has to fit, and so does the result (a product of two negatives is unsigned again)."""
+    if (op in ("/", "%") and not b) or (op in ("<<", ">>") and not 0 <= b < 64):
+        return None
+    negative = a < 0 or b < 0
+    most = MOST >> 1
+    if negative and max(a, b) > most:
+        return None
+    found = _ARITHMETIC[op](a, b)
+    if negative and not (op == "*" and a < 0 and b < 0):
+        return found if LEAST <= found <= most else None
+    return _in_range(found)
+
+
+COMPARISONS: dict[str, Callable[[int, int], bool]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     "<": lambda a, b: a < b,
@@ -162,9 +188,9 @@ def _binary(expr: Binary, names: Mapping[str, int] | None) -> Value | None:
         return {"==": left == right, "!=": left != right}.get(expr.op)
     if isinstance(left, str) or isinstance(right, str):
         return None
-    if expr.op in _COMPARISONS:
-        return _COMPARISONS[expr.op](left, right)
-    return _ARITHMETIC[expr.op](int(left), int(right))
+    if expr.op in COMPARISONS:
+        return COMPARISONS[expr.op](left, right)
+    return arithmetic(expr.op, int(left), int(right))
 
 
 def _ternary(expr: Ternary, names: Mapping[str, int] | None) -> Value | None:

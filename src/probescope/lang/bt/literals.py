@@ -45,7 +45,7 @@ def integer(text: str) -> int:
     plain = text.replace("_", "")
     base = {"0x": 16, "0X": 16, "0b": 2, "0B": 2}.get(plain[:2], 10)
     body = plain[2:] if base != 10 else plain
-    if base == 10 and len(plain) > 1 and plain[0] == "0" and plain[1] in _DIGITS[8]:
+    if base == 10 and len(plain) > 1 and plain[0] == "0" and plain[1].isdigit():
         base, body = 8, plain[1:]
     digits, rest = _split(body, _DIGITS[base])
     if not digits:

@@ -236,6 +236,8 @@ def step(u: Unit, node: ast.Step) -> V:
 def call(u: Unit, node: ast.Call) -> V:
     from probescope.lang.bt.functions import lower_call
 
+    if node.function.startswith("__builtin_"):  # the names that the standard library of the language has for itself
+        node = ast.Call(node.span, node.function.removeprefix("__builtin_"), node.args)
     return lower_call(u, node)
 
 

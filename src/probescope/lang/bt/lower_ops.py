@@ -8,10 +8,10 @@ from typing import cast as as_type
 
 from probescope.diagnostics import Span
 from probescope.ir import expr as ir
-from probescope.lang.bt import ast, fold
+from probescope.lang.bt import ast, fold, lower_fold
 from probescope.lang.bt.lower_convert import as_condition, as_u64, convert, named, to_bool, truthy
 from probescope.lang.bt.lower_unit import Unit
-from probescope.lang.bt.lower_value import NOTHING, V, cast, const, constant, constant_text, scaled, truth, value, wide
+from probescope.lang.bt.lower_value import NOTHING, V, cast, const, constant, scaled, truth, value, wide
 from probescope.lang.bt.types import fits, is_flex, is_int, lint, promote, same, settle, show, tag_of
 from probescope.model.types import (
     BOOL,
@@ -75,7 +75,7 @@ def _is_number(t: Type) -> bool:
 
 
 def _numbers(u: Unit, op: str, a: V, b: V, span: Span) -> V:
-    folded = _fold(op, a, b, span)
+    folded = lower_fold.numbers(u, op, a, b, span)
     if folded is not None:
         return folded
     x, y = u.read(a, span), u.read(b, span)
@@ -132,18 +132,6 @@ def _bools(op: str, x: ir.Expr, y: ir.Expr, span: Span) -> V:
     return value(to_bool(e))
 
 
-def _fold(op: str, a: V, b: V, span: Span) -> V | None:
-    if not (a.literal and b.literal):
-        return None
-    x, y = constant(a), constant(b)
-    if x is None or y is None or not isinstance(a.type, Int) or not isinstance(b.type, Int):
-        return None
-    if op in COMPARISON:
-        return truth(fold._COMPARISONS[op](x, y))
-    found = fold._ARITHMETIC[op](x, y)
-    return None if found is None else const(found, span=span)
-
-
 # --- pointers ---------------------------------------------------------------------------------------------------------
 
 
@@ -192,6 +180,9 @@ def _others(u: Unit, op: str, a: V, b: V, span: Span, a_span: Span, b_span: Span
         return u.error(f"Type mismatch for '{op}': comparing {show(a.type)} with {show(b.type)}", span)
     if isinstance(a.type, String) != isinstance(b.type, String):
         a, b = (named(u, v) if isinstance(v.type, Opaque) else v for v in (a, b))
+    folded = lower_fold.others(u, op, a, b, span)
+    if folded is not None:
+        return folded
     x, y = u.read(a, a_span), u.read(b, b_span)
     if x is None or y is None:
         return NOTHING
@@ -213,11 +204,7 @@ def _comparable(a: Type, b: Type) -> bool:
 
 
 def _equal(u: Unit, op: str, a: V, b: V, x: ir.Expr, y: ir.Expr, span: Span) -> V:
-    if isinstance(x.type, String):
-        left, right = constant_text(a), constant_text(b)
-        if left is not None and right is not None and a.literal and b.literal:
-            return truth((left == right) == (op == "=="))
-    elif isinstance(x.type, Tuple | Record | Buffer):
+    if isinstance(x.type, Tuple | Record | Buffer):
         common = promote(a.type, b.type)
         assert common is not None
         cx = convert(u, x, a.type, settle(common), span, a.literal)
@@ -309,9 +296,11 @@ def _negate(u: Unit, v: V, node: ast.Unary) -> V:
     if e is None or isinstance(v.type, Void):
         return NOTHING
     known = constant(v)
-    if v.literal and known is not None and (node.op == "-" or signed(v.type)):
-        folded = fold._unary(node.op, known)
+    if v.literal and known is not None:
+        folded = fold.inverted(known) if node.op == "~" else fold.unary("-", known)
         if isinstance(folded, int):
             return const(folded, span=node.span)
+        if node.op == "-":
+            return u.error("negative value will underflow", node.span)
     t = I64 if signed(v.type) or node.op == "-" else U64
     return value(ir.Unary(t, "neg" if node.op == "-" else "inv", cast(e, t), span=node.span))

@@ -114,16 +114,14 @@ class _Resolver:
             return Str(arg.span, self._text(arg))
         if not (isinstance(arg, Binary) and isinstance(arg.left, Positional) and arg.op == "+"):
             return None
-        text = self._text(arg.left)
+        text = self._text(arg.left).encode("utf-8", "surrogateescape")
         offset = fold.integer(arg.right)
-        length = len(text.encode("utf-8", "surrogateescape"))
-        if offset is None or not 0 <= offset <= length:
-            what = (
-                "is not a constant" if offset is None else f"is not between 0 and the length of the string ({length})"
-            )
-            self._error(f"only a constant can be added to a parameter, and it {what}", arg)
+        if offset is None or offset < 0:
+            self._error("only a constant that is not negative can be added to a parameter", arg)
             return Str(arg.span, "")
-        return Str(arg.span, text.encode("utf-8", "surrogateescape")[offset:].decode("utf-8", "surrogateescape"))
+        if offset > len(text):
+            self._warn("literal string will always be empty", arg)
+        return Str(arg.span, text[offset:].decode("utf-8", "surrogateescape"))
 
     # ---- getopt -------------------------------------------------------------------------------------------------
 
