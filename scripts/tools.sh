@@ -32,6 +32,7 @@ for target in "$@"; do
         need trace-cmd trace-cmd
         need llvm-mc llvm
         need fish fish
+        need chromium chromium
         ;;
     kernels)
         need qemu-system-x86_64 qemu-system-x86

@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("explain", "how a probe or program would be traced here, and why"),
     "doctor": ("doctor", "what this kernel and these privileges can do"),
     "demo": ("demo", "three questions answered on this machine, explained line by line"),
+    "flame": ("flame", "draw counted stacks as a flame graph"),
     "completion": ("completion", "print shell completion for bash, zsh or fish"),
 }
 

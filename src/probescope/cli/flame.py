@@ -1,0 +1,124 @@
+"""``probescope flame``: stacks as a flame graph, in one file that opens in any browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+from probescope.cli.parsing import Parser
+from probescope.errors import FormatError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from probescope.views.flame.stacks import StackSamples
+
+EXAMPLES = """examples:
+  probescope flame work.folded                    writes flame.html: zoom, search, sandwich, table
+  probescope flame work.folded -o work.svg        a picture
+  probescope flame --before a.folded b.folded     what became more (red), and what less (blue)
+
+where folded stacks come from: probescope run -f folded -e 'profile:hz:99 { @[kstack, ustack, comm] = count(); }',
+perf script | stackcollapse-perf.pl, and most profilers
+"""
+LONGEST = 1 << 20  # bytes of a line of folded text
+KINDS = {".svg": "svg", ".html": "html", ".htm": "html", ".folded": "folded", ".txt": "folded"}
+
+
+def parser() -> Parser:
+    p = Parser(
+        "flame", "Draw counted stacks as a flame graph: an HTML page that needs no network, or an SVG.", EXAMPLES
+    )
+    p.add_argument("file", nargs="?", default="-", metavar="FILE", help="folded stacks (- is stdin)")
+    p.add_argument("--before", metavar="FILE", help="folded stacks to compare with")
+    p.add_argument("-o", "--output", metavar="FILE", default="flame.html", help="where to (flame.html; - is stdout)")
+    p.add_argument("-f", "--format", choices=("html", "svg", "folded"), help="html, or as the file's name ends")
+    p.add_argument("--title", default="", help="heading")
+    p.add_argument("--subtitle", default="", help="second heading")
+    p.add_argument("--countname", default="samples", metavar="UNIT", help="what is counted (samples)")
+    p.add_argument("--width", type=_pixels, default=1200, help="of the SVG, in pixels (1200)")
+    p.add_argument("--minwidth", type=float, default=0.1, metavar="PIXELS", help="leave out narrower frames (0.1)")
+    p.add_argument("--inverted", "--icicle", action="store_true", help="the root at the top (svg)")
+    p.add_argument("--reverse", action="store_true", help="innermost frames first, their callers next to them (svg)")
+    return p
+
+
+def _pixels(text: str) -> int:
+    import argparse
+
+    if not text.isascii() or not text.isdigit() or not 100 <= int(text) <= 100_000:
+        raise argparse.ArgumentTypeError("a width is between 100 and 100000 pixels")
+    return int(text)
+
+
+def main(argv: list[str]) -> int:
+    args = parser().parse_args(argv)
+    kind = args.format or KINDS.get(os.path.splitext(args.output)[1].lower(), "html")
+    if args.output != "-" and args.file != "-" and os.path.realpath(args.output) == os.path.realpath(args.file):
+        raise UsageError(f"{args.output} would be written over the stacks that it is made of")
+    samples = _read(args.file)
+    samples.unit = args.countname
+    if args.before is not None:
+        _read(args.before, into=samples)
+    _write(args.output, _drawn(samples, kind, args))
+    return 0
+
+
+def _read(name: str, into: StackSamples | None = None) -> StackSamples:
+    from probescope.views.flame.stacks import read_folded
+
+    if name == "-":
+        if sys.stdin.isatty():
+            hints = ["probescope flame FILE, or pipe folded stacks into it", "probescope flame --help"]
+            raise UsageError("there are no stacks to draw", hints=hints)
+        return read_folded(_lines(sys.stdin.buffer, "stdin"), into=into)
+    try:
+        with open(name, "rb") as f:
+            return read_folded(_lines(f, name), name, into=into)
+    except OSError as e:
+        raise UsageError(f"cannot read {name}: {e.strerror}") from e
+
+
+def _lines(f: BinaryIO, name: str) -> Iterator[str]:
+    number = 0
+    while line := f.readline(LONGEST + 1):
+        number += 1
+        if len(line) > LONGEST:
+            raise FormatError(f"a line of more than {LONGEST} bytes", file=name, section=f"line {number}")
+        if number == 1 and line.startswith((b"PERFILE2", b"2ELIFREP")):
+            raise FormatError(
+                "this is a perf.data file", file=name, hints=[f"perf script -i {name} | stackcollapse-perf.pl"]
+            )
+        yield line.decode("utf-8", "replace")
+
+
+def _drawn(samples: StackSamples, kind: str, args: argparse.Namespace) -> str:
+    if kind == "folded":
+        from probescope.views.flame.stacks import folded
+
+        return "".join(f"{line}\n" for line in folded(samples))
+    if kind == "svg":
+        from probescope.views.flame import svg
+
+        look = svg.Look(args.title, args.subtitle, args.width, args.minwidth, args.inverted, args.reverse)
+        return svg.render(samples, look)
+    from probescope.views.flame import page
+
+    return page.render(samples, args.title or "Flame graph", (args.subtitle,) if args.subtitle else ())
+
+
+def _write(name: str, text: str) -> None:
+    data = text.encode("utf-8", "replace")
+    if name == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with open(name, "wb") as f:
+            f.write(data)
+    except OSError as e:
+        raise UsageError(f"cannot write {name}: {e.strerror}") from e
+    sys.stderr.write(f"wrote {name} ({len(data):,} bytes)\n")
