@@ -33,6 +33,7 @@ for target in "$@"; do
         need llvm-mc llvm
         need fish fish
         need chromium chromium
+        need rustc rustc
         ;;
     kernels)
         need qemu-system-x86_64 qemu-system-x86

@@ -67,13 +67,13 @@ def in_bash(folder, line):
         ("probescope explain kprobe:", ["vfs_read"]),
         # within quotes it does not
         ("probescope explain 'tracepoint:sched:sched_swi", ["tracepoint:sched:sched_switch"]),
-        ("probescope explain uprobe:/etc/host", None),
+        ("probescope explain uprobe:/etc/passw", None),
     ],
 )
 def test_bash(folder, line, expected):
     found = in_bash(folder, line)
     if expected is None:
-        assert "/etc/hosts" in found
+        assert "/etc/passwd" in found
     else:
         assert found == expected
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import os
 import struct
+import sys
 import zlib
 
 import pytest
@@ -212,14 +213,19 @@ def test_a_bomb_unpacks_to_what_it_claims_at_most() -> None:
     assert compressed(1, 10, zlib.compress(bytes(50_000_000))).section_data(".debug_x") == bytes(10)
 
 
-def test_zstd_without_a_library_says_what_to_install() -> None:
+def test_zstd_without_a_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python has zstd only since 3.14."""
-    try:
-        import compression.zstd  # noqa: F401
-    except ImportError:
-        with pytest.raises(ElfError) as e:
-            compressed(2, 4, b"\x28\xb5\x2f\xfd....").section_data(".debug_x")
-        assert e.value.hints == ("pip install backports.zstd",)
+    for name in ("compression.zstd", "backports.zstd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ElfError) as e:
+        compressed(2, 4, b"\x28\xb5\x2f\xfd....").section_data(".debug_x")
+    assert e.value.hints == ("pip install backports.zstd",)
+
+
+def test_zstd() -> None:
+    """A frame written by hand (RFC 8878): magic, one segment of 4 bytes, one last raw block of 4 bytes."""
+    frame = bytes.fromhex("28b52ffd 20 04 210000") + b"four"
+    assert compressed(2, 4, frame).section_data(".debug_x") == b"four"
 
 
 def test_sections_without_bytes() -> None:

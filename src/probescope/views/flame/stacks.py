@@ -107,9 +107,9 @@ def read_folded(lines: Iterable[str], name: str = "stdin", *, into: StackSamples
     found = 0
     for number, line in enumerate(lines, 1):
         text = line.strip("\r\n \t\0")
-        if not text or text.startswith("#"):
-            continue
         stack, counts = _counts(text)
+        if not text or (text.startswith("#") and not counts):
+            continue
         if not counts or not stack:
             raise FormatError(
                 "this is not a folded stack: 'outer;inner COUNT' is one",
