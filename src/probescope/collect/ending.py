@@ -77,7 +77,12 @@ class Ending:
 
     def filenos(self) -> list[int]:
         """Descriptors that become readable when there is a reason to look."""
-        return [self._signals.fileno(), *(w.fileno() for w in self._watched)]
+        return [self._signals.fileno(), *(fd for w in self._watched if (fd := w.fileno()) >= 0)]
+
+    @property
+    def blind(self) -> bool:
+        """Whether something can end without waking us: then we have to look by ourselves."""
+        return any(w.fileno() < 0 for w in self._watched)
 
     def drain(self) -> None:
         self._signals.drain()

@@ -197,7 +197,7 @@ class Session:
         return self.ending.over(more=self._clauses.waiting or (self.kernel is not None and self.kernel.live()))
 
     def _wait(self, timeout_ms: int) -> None:
-        looks = self.names.follows or (self.kernel is not None and self.kernel.busy)
+        looks = self.names.follows or self.ending.blind or (self.kernel is not None and self.kernel.busy)
         most = min(timeout_ms, POLL_MS if looks else IDLE_MS)
         host().poll(self.ending.filenos(), self._clauses.wait_ms(most))
         self.ending.drain()

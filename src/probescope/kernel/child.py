@@ -5,38 +5,52 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from contextlib import suppress
 
-from probescope.errors import LimitError, UsageError
+from probescope.errors import LimitError, SessionError, UsageError
 from probescope.kernel.host import host
 from probescope.kernel.syscalls import number
+from probescope.kernel.watch import open_pidfd
 
 PR_SET_PDEATHSIG = 1  # include/uapi/linux/prctl.h
+PATIENCE_MS = 1000
+"""That a command has to end after SIGTERM, before SIGKILL."""
+_LOOK_S = 0.01
 
 
 class Child:
-    """A process that waits before its exec. ``start`` lets it go; ``fileno`` is readable when it has ended."""
+    """A process that waits before its exec. ``start`` lets it go; ``fileno`` is readable when it has ended. It is -1
+    where the kernel has no such descriptors: then ``ended`` has to be asked. Raises SessionError if no process can be
+    made."""
 
     def __init__(self, command: tuple[str, ...]) -> None:
         path = find_program(command[0])
         self._path = path
         wait_read, self._go = os.pipe()
         self._failed, tell = os.pipe()  # exec closes it; what is written is the number of the error
-        self.pid = os.fork()
+        try:
+            self.pid = os.fork()
+        except OSError as e:
+            for fd in (wait_read, self._go, self._failed, tell):
+                os.close(fd)
+            hints = ["the limit of processes is reached: ulimit -u, or the pids.max of the cgroup"]
+            raise SessionError(f"cannot start {command[0]}: fork failed: {e.strerror}", hints=hints) from None
         if self.pid == 0:
             self._become(path, command, wait_read, tell)
         os.close(wait_read)
         os.close(tell)
-        self._pidfd = os.pidfd_open(self.pid)
+        self._pidfd = open_pidfd(self.pid)
         self._status: int | None = None
 
     def _become(self, path: str, command: tuple[str, ...], wait_read: int, tell: int) -> None:
         try:
             os.close(self._go)
             os.close(self._failed)
-            for s in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
-                signal.signal(s, signal.SIG_DFL)
             signal.set_wakeup_fd(-1)
+            for s in _CHANGED:
+                if s in _PYTHONS or signal.getsignal(s) is not signal.SIG_IGN:  # nohup ignores for its commands too
+                    signal.signal(s, signal.SIG_DFL)
             _end_with_parent()
             if os.read(wait_read, 1):
                 os.execv(path, command)  # noqa: S606 - the user's own command, split by us
@@ -75,18 +89,44 @@ class Child:
         return code if code >= 0 else 128 - code
 
     def close(self) -> None:
-        """Ends it if it never started or is still running, and forgets it."""
+        """Ends it if it never started or is still running, and forgets it: one that minds SIGTERM no more than a
+        second, and one that may not be killed (it became another user's) not at all."""
         if self._go >= 0:
             os.close(self._go)  # it reads the end of the pipe and leaves
             self._go = -1
-        if not self.ended():
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGTERM)
-            _, self._status = os.waitpid(self.pid, 0)
+        # one that is stopped takes SIGTERM when it goes on
+        if not self.ended() and self._kill(signal.SIGTERM) and self._kill(signal.SIGCONT):
+            self._await()
+            if not self.ended() and self._kill(signal.SIGKILL):
+                _, self._status = os.waitpid(self.pid, 0)
+        if self._failed >= 0:
+            os.close(self._failed)
+            self._failed = -1
         if self._pidfd >= 0:
             os.close(self._pidfd)
-            os.close(self._failed)
             self._pidfd = -1
+
+    def _kill(self, number: int) -> bool:
+        """Whether it took the signal."""
+        try:
+            os.kill(self.pid, number)
+        except OSError:
+            return False
+        return True
+
+    def _await(self) -> None:
+        """Its end, or the end of our patience."""
+        if self._pidfd >= 0:
+            host().poll([self._pidfd], PATIENCE_MS)
+            return
+        until = time.monotonic() + PATIENCE_MS / 1000
+        while not self.ended() and time.monotonic() < until:
+            time.sleep(_LOOK_S)
+
+
+_PYTHONS = (signal.SIGPIPE, signal.SIGXFSZ)
+_CHANGED = (*_PYTHONS, signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+"""Signals that Python ignores, and that we handle: a program expects to find them as they are by default."""
 
 
 def _end_with_parent() -> None:

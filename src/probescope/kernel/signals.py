@@ -1,5 +1,5 @@
-"""SIGINT and SIGTERM ask a session to stop, once, where the session is to mind them; SIGUSR1 fires ``self:signal``
-probes. A second SIGINT ends the process at once."""
+"""SIGINT, SIGTERM and SIGHUP (the terminal is gone) ask a session to stop, once, where the session is to mind them;
+SIGUSR1 fires ``self:signal`` probes. A second SIGINT ends the process at once."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Signals:
         self._old: dict[int, Any] = {}
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._old_fd = -1
+        self._lock = threading.RLock()
         if threading.current_thread() is not threading.main_thread() or not (stop or usr1):
             return
         self._old_fd = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
@@ -29,6 +30,8 @@ class Signals:
             # also where it is ignored: a shell starts every `probescope run ... &` of a script so, and what that script
             # sends later, `kill -INT $!`, is how one ends a tracer
             self._old[s] = signal.signal(s, self._stop)
+        if stop and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup wants it ignored
+            self._old[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._stop)
         if usr1:
             self._old[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, self._usr1)
 
@@ -37,9 +40,10 @@ class Signals:
 
     def wake(self) -> None:
         """Makes ``fileno`` readable. From any thread, and from signal handlers."""
-        if self._write >= 0:
-            with suppress(BlockingIOError):
-                os.write(self._write, b"w")
+        with self._lock:  # ``close`` gives the number away, and it may be somebody's file by then
+            if self._write >= 0:
+                with suppress(BlockingIOError):
+                    os.write(self._write, b"w")
 
     def drain(self) -> None:
         try:
@@ -62,10 +66,11 @@ class Signals:
         if self._old:
             signal.set_wakeup_fd(self._old_fd)
         self._old = {}
-        if self._read >= 0:
-            os.close(self._read)
-            os.close(self._write)
-            self._read = self._write = -1
+        with self._lock:
+            if self._read >= 0:
+                os.close(self._read)
+                os.close(self._write)
+                self._read = self._write = -1
 
 
 def name_of(number: int) -> str:

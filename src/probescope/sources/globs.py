@@ -13,7 +13,6 @@ from functools import lru_cache
 from probescope.errors import ProbeError
 
 MAX_PATTERN = 1024
-_MAX_STARS = 16
 
 
 def is_glob(text: str) -> bool:
@@ -21,26 +20,37 @@ def is_glob(text: str) -> bool:
 
 
 def to_regex(pattern: str, other: str = r"\n") -> str:
-    """The regular expression, without anchors, for a name that holds none of the characters in the class ``other``.
-    Raises ``ProbeError`` on a pattern that is too long: each star may backtrack, so their number is bounded."""
-    if len(pattern) > MAX_PATTERN or pattern.count("*") > _MAX_STARS:
-        raise ProbeError(f"the pattern is too long: at most {MAX_PATTERN} characters and {_MAX_STARS} stars")
-    out: list[str] = []
+    """The regular expression, without anchors, for a name that holds none of the characters in the class ``other``,
+    and is followed by one of them or by nothing. Raises ``ProbeError`` on a pattern that is too long.
+
+    Between two stars the first place where a piece fits is as good as any later one, so nothing is tried again (an
+    atomic group): the time is that of the name's length times the pattern's, however many stars there are."""
+    if len(pattern) > MAX_PATTERN:
+        raise ProbeError(f"the pattern is too long: at most {MAX_PATTERN} characters")
+    first, *pieces = _pieces(pattern, other)
+    if not pieces:
+        return first
+    between = "".join(f"(?>[^{other}]*?{piece})" for piece in pieces[:-1] if piece)
+    return f"{first}{between}[^{other}]*{pieces[-1]}"
+
+
+def _pieces(pattern: str, other: str) -> list[str]:
+    """What stands between the stars, as regular expressions."""
+    out = [""]
     i = 0
     while i < len(pattern):
         c = pattern[i]
         i += 1
         if c == "*":
-            if not out or out[-1] != f"[^{other}]*":
-                out.append(f"[^{other}]*")
+            out.append("")
         elif c == "?":
-            out.append(f"[^{other}]")
+            out[-1] += f"[^{other}]"
         elif c == "[":
             part, i = _char_class(pattern, i, other)
-            out.append(part)
+            out[-1] += part
         else:
-            out.append(re.escape(c))
-    return "".join(out)
+            out[-1] += re.escape(c)
+    return out
 
 
 def _char_class(pattern: str, start: int, other: str) -> tuple[str, int]:

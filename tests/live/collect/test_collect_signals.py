@@ -15,9 +15,9 @@ from collect_programs import work
 from collect_run import ATTACHED, COMMAND, Running, Stream, Waiting, environment, until
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_collect_signal_ends_in_good_order(number: int) -> None:
-    """SIGINT and SIGTERM: END runs, maps are printed, exit code 0."""
+    """SIGINT, SIGTERM and the end of the terminal: END runs, maps are printed, exit code 0."""
     with Waiting(work(), "getppid", "10", stay=True) as target:
         program = (
             f"tracepoint:syscalls:sys_enter_getppid /pid == {target.pid}/ {{ @ = count(); }} "
@@ -132,3 +132,37 @@ def test_collect_interrupt_before_anything_is_attached() -> None:
     finally:
         process.kill()
     assert b"Traceback" not in err
+
+
+def test_collect_nohup_goes_on() -> None:
+    """A session that was started to survive its terminal does."""
+    args = [*COMMAND, "-e", 'interval:ms:5 { printf("on\\n"); }']
+    process = subprocess.Popen(
+        args,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),  # noqa: PLW1509
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    out, err = Stream(process.stdout), Stream(process.stderr)
+    assert err.until(ATTACHED)
+    process.send_signal(signal.SIGHUP)
+    seen = len(out.text)
+    assert out.until(re.compile(f".{{{seen + 20}}}", re.DOTALL)), "it ended"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    out.whole()
+    err.whole()
+
+
+def test_collect_command_that_will_not_end(tmp_path: Path) -> None:
+    """A command that ignores SIGTERM does not keep the session for ever: it is killed after a second."""
+    note = tmp_path / "pid"
+    command = f"sh -c 'trap \"\" TERM; echo $$ > {note}; while :; do sleep 0.05; done'"
+    with Running("tracepoint:sched:sched_switch { @ = count(); } END { clear(@); }", "-c", command) as session:
+        until(lambda: note.exists() and note.read_text().strip(), "the command did not start")
+        done = session.stop(signal.SIGINT)
+    assert done.code == 0
+    assert not os.path.exists(f"/proc/{note.read_text().strip()}")
