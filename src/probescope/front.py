@@ -85,9 +85,17 @@ def environment(request: Request) -> Environment:
     )
 
 
+        unserved=_unserved,
 def script_options(request: Request) -> ScriptOptions:
     from probescope.kernel.host import host
     from probescope.lang.bt.files import Disk
+def _unserved(site: Site) -> str:
+    from probescope.collect.host import HostFeatures
+    from probescope.plan.ladder import unserved
+
+    return unserved(site, HostFeatures())
+
+
     from probescope.lang.bt.frontend import ScriptOptions
     from probescope.lang.bt.params import Params
     from probescope.lang.bt.parser import ParseOptions

@@ -5,6 +5,7 @@ api.py and cli/ use it, as they use front.py; the answers are those of plan/expl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -100,7 +101,8 @@ def explain_script(request: Request, known: Facts, peer: str = "") -> Explained:
     words = "".join(f" {shlex.quote(w)}" for w in request.parameters)
     command = f"{peer or 'bpftrace'}{where}{'' if peer else ' -e ' + shlex.quote(request.text)}{words}"
     whole = (Equivalent("bpftrace", command, "the same program; needs LLVM"),)
-    return replace(explain_program(program, known), whole=whole)
+    ours = any(c.chosen for c in program.clauses)  # no other tool knows `a ?? b`
+    return replace(explain_program(program, known), whole=() if ours else whole)
 
 
 def nothing_like(word: str) -> ProbeError:
@@ -119,8 +121,12 @@ def nothing_like(word: str) -> ProbeError:
 
 
 def explain_point(text: str, known: Facts) -> list[Explained]:
-    """A probe as it is written before the brace; several, where its source is a glob."""
+    """A probe as it is written before the brace; several, where its source is a glob. Of ``a ?? b`` the one that a
+    program would use."""
     from probescope.plan.explain import explain_probe
+
+    if len(row := [part.strip() for part in re.split(r"\s\?\?\s", text)]) > 1:
+        return _explain_first(row, known)
 
     out: list[Explained] = []
     specs = _specs(text, known.request.pid)
@@ -136,6 +142,22 @@ def explain_point(text: str, known: Facts) -> list[Explained]:
     if not out:
         raise ProbeError(f"no source has a probe {text}", hints=["probescope list 'GLOB' shows what there is"])
     return out
+
+
+def _explain_first(row: Sequence[str], known: Facts) -> list[Explained]:
+    passed: list[str] = []
+    for text in row:
+        try:
+            found = explain_point(text, known)
+        except (ProbeError, KernelError) as e:
+            passed.append(f"{text}: {e.what}")
+            continue
+        refused = next((p.reason for e in found for p in e.parts if p.reason), "")
+        if not refused or text == row[-1]:
+            note = f"of {' ?? '.join(row)} it is the one that is there"
+            return [replace(e, notes=(*e.notes, note, *passed)) for e in found]
+        passed.append(f"{text}: {refused}")
+    raise ProbeError(f"none of {' ?? '.join(row)} can be used here", hints=passed)
 
 
 def _limits(count: int) -> Sequence[str]:

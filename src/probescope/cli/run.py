@@ -119,8 +119,7 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
     )
     built = build(request)
     if args.list:
-        sys.stdout.write("".join(f"{site.name}\n" for site in built.program.sites))
-        return 0
+        return _list_sites(built, verbose=args.verbose)
     if not args.no_warnings and built.warnings:
         from probescope.diagnostics import render_all
 
@@ -170,6 +169,14 @@ def _show_stage(stage: str, built: Built) -> None:
 
 def _session(args: argparse.Namespace, built: Built) -> int:
     from probescope.cli.output import view
+def _list_sites(built: Built, *, verbose: bool) -> int:
+    """The sites of a program; with ``verbose`` also which of several probes (``a ?? b``) were chosen, and why."""
+    for clause in built.program.clauses:
+        notes = [f"    {note}\n" for note in clause.chosen] if verbose else []
+        sys.stdout.write("".join([*(f"{site.name}\n" for site in clause.sites), *notes]))
+    return 0
+
+
     from probescope.cli.writer import Writer
     from probescope.model.output import Attached, Output
 

@@ -67,6 +67,23 @@ class Needs:
         return tuple(sorted(out))
 
 
+NO_NEEDS = Needs(
+    context=frozenset(),
+    fields=frozenset(),
+    args=frozenset(),
+    ret=False,
+    regs=frozenset(),
+    reads=frozenset(),
+    stacks=frozenset(),
+    effects=frozenset(),
+    calls=frozenset(),
+    maps_read=frozenset(),
+    maps_written=frozenset(),
+    maps_updated=frozenset(),
+    actions=frozenset(),
+)
+
+
 def needs(clause: Clause) -> Needs:
     """One pass over a clause."""
     found: dict[str, set[object]] = {}

@@ -53,6 +53,7 @@ class Clause:
     variables: tuple[Variable, ...] = ()
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     points: tuple[Span, ...] = field(default=(), compare=False, repr=False)  # where each site is written, if known
+    chosen: tuple[str, ...] = field(default=(), compare=False, repr=False)  # of `a ?? b`: which, and why, in words
 
 
 ActionKind = Literal[

@@ -169,7 +169,8 @@ def _user_choice(clause: Clause, numbers: tuple[int, ...]) -> Choice:
 
 
 def _notes(program: Program) -> tuple[str, ...]:
-    return (_KERNEL_STACK_NOTE,) if any(needs(c).stacks & {"kstack"} for c in program.clauses) else ()
+    chosen = dict.fromkeys(note for c in program.clauses for note in c.chosen)
+    return (*chosen, *((_KERNEL_STACK_NOTE,) if any(needs(c).stacks & {"kstack"} for c in program.clauses) else ()))
 
 
 def user_reasons(program: Program, plan: Plan) -> dict[int, str]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from probescope.errors import ProbeError
 from probescope.frozen import replace
-from probescope.ir.needs import Needs, needs
+from probescope.ir.needs import NO_NEEDS, Needs, needs
 from probescope.ir.program import Clause, MapDecl, Program
 from probescope.ir.stmt import MapUpdate
 from probescope.model.features import Features
@@ -19,7 +19,7 @@ from probescope.model.site import RawTracepointAttach, Site, UprobeAttach, UserA
 from probescope.model.types import Agg
 from probescope.plan.bpf import plan_bpf
 from probescope.plan.equivalents import Equivalent, equivalents
-from probescope.plan.explain_rows import NO_NEEDS, Facts, knowledge, lacking, rows, state
+from probescope.plan.explain_rows import Facts, knowledge, lacking, rows, state
 from probescope.plan.explanation import Explained, Explanation, Variant
 from probescope.plan.instead import instead
 from probescope.plan.knowledge import SETUP_MS

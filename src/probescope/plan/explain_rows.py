@@ -67,23 +67,6 @@ class Row:
         }
 
 
-NO_NEEDS = Needs(
-    context=frozenset(),
-    fields=frozenset(),
-    args=frozenset(),
-    ret=False,
-    regs=frozenset(),
-    reads=frozenset(),
-    stacks=frozenset(),
-    effects=frozenset(),
-    calls=frozenset(),
-    maps_read=frozenset(),
-    maps_written=frozenset(),
-    maps_updated=frozenset(),
-    actions=frozenset(),
-)
-
-
 def knowledge(site: Site) -> Knowledge:
     return SOURCES.get(site.source, Knowledge("internal", ""))
 

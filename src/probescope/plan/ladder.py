@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probescope.frozen import dataclass
-from probescope.ir.needs import Needs
+from probescope.ir.needs import NO_NEEDS, Needs
 from probescope.model.site import (
     Attach,
     CtxArg,
@@ -78,6 +78,16 @@ def rungs(site: Site, asked: Asked, offers: Offers) -> Iterator[Rung]:
         wanted = (*rung.mechanism.features, *_pair_features(rung, site), *site_features(site))
         reason = rung.reason or missing(wanted, offers)
         yield rung if not reason else Rung(rung.mechanism, reason=reason)
+
+
+def unserved(site: Site, offers: Offers) -> str:
+    """Why nothing here can serve a site, whatever is asked of it; empty if something can."""
+    reasons: list[str] = []
+    for rung in rungs(site, Asked(NO_NEEDS, 1), offers):
+        if not rung.reason:
+            return ""
+        reasons.append(f"{rung.mechanism.name}: {rung.reason}")
+    return "; ".join(dict.fromkeys(reasons)) or "nothing serves it"
 
 
 def _pair_features(rung: Rung, site: Site) -> tuple[str, ...]:

@@ -196,10 +196,12 @@ class Subprog(Node):
 
 class AttachPoint(Node):
     """One probe name: ``written`` as it stands in the text, ``spec`` what it says with parameters put in. Where the
-    source is a glob there is one point for each source that it stands for."""
+    source is a glob there is one point for each source that it stands for. ``rank``: how many ``??`` stand before it
+    since the last comma."""
 
     spec: ProbeSpec
     written: str
+    rank: int = 0
 
 
 class Probe(Node):

@@ -58,13 +58,18 @@ def _no_kfunc(_name: str, _source: str) -> bool:
 class Environment:
     """What a script is compiled against: this host, the command line, and the way to look things up. Everything is
     asked only when a script needs it.
+def _nothing(_: Site) -> str:
+    return ""
+
+
 
     ``resolve``: probes to sites. ``types``: the kernel's C types, which should load itself when first asked.
     ``kaddr``, ``uaddr``, ``cgroupid``: addresses of symbols and ids of cgroups; ``None`` where there is none.
     ``kfunc``: whether a kernel function exists, and may be called from such a probe (an empty one: at all).
     ``params`` are ``$1``..., ``options`` the named parameters, ``environment`` the process's variables. ``child``:
     the command of ``-c``; ``pid``: of ``-p``, else 0. ``namespace``: (device, inode) of probescope's pid namespace
-    when that is not the initial one. ``mode``: which of test and bench probes run."""
+    when that is not the initial one. ``mode``: which of test and bench probes run. ``unserved``: why a site cannot be
+    used here, empty if it can; asked where the script offers another."""
 
     resolve: Resolve
     types: TypeTable | None = None
@@ -90,6 +95,7 @@ class ProgramState:
     ) -> None:
         tree = script.program
         self.source: Source = script.source
+    unserved: Callable[[Site], str] = _nothing
         self.env = env
         self.config: Config = script.config
         self.settings: Settings = settings_of(script.config)
@@ -104,3 +110,4 @@ class ProgramState:
 
     def config_values(self) -> list[tuple[str, int | bool | str]]:
         return values_of(self.config)
+        self.chosen: dict[Span, tuple[str, ...]] = {}  # clause -> which of its fallback probes were taken, in words

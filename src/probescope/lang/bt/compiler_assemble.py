@@ -17,7 +17,16 @@ from probescope.model.types import Agg, Array, Enum, Int, Record, Tuple, Type
 def assemble(state: ProgramState, units: list[Unit]) -> Program:
     actions = _number_actions(units)
     clauses = tuple(
-        Clause(i, u.sites, u.body, u.predicate, u.scopes.variables(), u.probe.span, _points(state, u))
+        Clause(
+            i,
+            u.sites,
+            u.body,
+            u.predicate,
+            u.scopes.variables(),
+            u.probe.span,
+            _points(state, u),
+            state.chosen.get(u.probe.span, ()),
+        )
         for i, u in enumerate(units)
     )
     maps = tuple(_map(state, m) for m in state.maps if m.used and m.value is not UNKNOWN)

@@ -1,7 +1,8 @@
 """The outermost layer: directives, C definitions, config, imports, then probes, macros, functions and maps.
 
 program   shebang? directives-and-definitions* (config | import)* (probe | macro | fn | let @map)*
-probe     point ("," point)* ","? ("/" expression "/")? block
+probe     points ("," points)* ","? ("/" expression "/")? block
+points    point ("??" point)*
 """
 
 from __future__ import annotations
@@ -112,39 +113,42 @@ class ProgramParser(StatementParser):
 
     def _probe(self) -> Probe:
         tokens = self._points()
-        first, last = tokens[0], tokens[-1]
+        first, last = tokens[0][0], tokens[-1][0]
         self.seek(self.index)
         predicate = self._predicate()
         if self.kind != "{":
             self.fail("'{'")
         points: list[AttachPoint] = []
-        for token in tokens:  # only now: what is no probe at all has been refused above, in better words
-            self._read_point(token, points)
+        for token, rank in tokens:  # only now: what is no probe at all has been refused above, in better words
+            self._read_point(token, rank, points)
         body = self.block(value=False, ends_item=True)
         return Probe(first.span.to(last.span), tuple(points), predicate, body)
 
-    def _points(self) -> list[Token]:
-        """The attach points up to the predicate or the block, as raw text."""
+    def _points(self) -> list[tuple[Token, int]]:
+        """The attach points up to the predicate or the block, as raw text, each with its rank."""
         lexer = self.lexer
-        tokens: list[Token] = []
+        tokens: list[tuple[Token, int]] = []
+        rank = 0
         while True:
             end = extent(lexer.text, lexer.pos)
             if end == lexer.pos:
-                if tokens and lexer.text[end : end + 1] in ("/", "{"):
+                if tokens and not rank and lexer.text[end : end + 1] in ("/", "{"):
                     return tokens  # behind a comma too many
                 self.seek(self.index)
                 self.fail("a probe, such as kprobe:vfs_read", *self._why_no_probe())
-            tokens.append(lexer.raw(end))
+            tokens.append((lexer.raw(end), rank))
             lexer.skip_layout()
-            if lexer.text[lexer.pos : lexer.pos + 1] != ",":
+            mark = "??" if lexer.text.startswith("??", lexer.pos) else ","
+            if not lexer.text.startswith(mark, lexer.pos):
                 return tokens
-            lexer.raw(lexer.pos + 1)
+            rank = rank + 1 if mark == "??" else 0
+            lexer.raw(lexer.pos + len(mark))
             lexer.skip_layout()
 
     def _why_no_probe(self) -> tuple[str, ...]:
         return ("a probe's block is not followed by ';'",) if self.kind == ";" else ()
 
-    def _read_point(self, token: Token, points: list[AttachPoint]) -> None:
+    def _read_point(self, token: Token, rank: int, points: list[AttachPoint]) -> None:
         from probescope.lang.bt.attachpoint import parse
 
         try:
@@ -154,7 +158,7 @@ class ProgramParser(StatementParser):
             return
         for spec in specs:
             written = token.text if len(specs) == 1 else spec.text
-            points.append(AttachPoint(token.span, spec, written))
+            points.append(AttachPoint(token.span, spec, written, rank))
 
     def _predicate(self) -> Expr | None:
         if self.kind != "/":

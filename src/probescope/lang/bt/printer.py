@@ -15,6 +15,7 @@ from typing import Any
 from probescope.lang.bt import literals
 from probescope.lang.bt.ast import (
     Assign,
+    AttachPoint,
     Block,
     Break,
     CItem,
@@ -43,6 +44,11 @@ from probescope.lang.bt.ast import (
 from probescope.lang.bt.printer_expr import ExpressionPrinter, leftmost
 
 INDENT = "  "
+
+
+def _between(i: int, point: AttachPoint) -> str:
+    """What stands before the ``i``-th attach point."""
+    return "" if not i else " ?? " if point.rank else ",\n"
 
 
 def program_text(program: Program) -> str:
@@ -102,7 +108,7 @@ class Printer(ExpressionPrinter):
         return f"fn {node.name}({params}){result} {self.block(node.body)}"
 
     def _probe(self, node: Probe) -> str:
-        head = ",\n".join(p.written for p in node.points)
+        head = "".join(_between(i, p) + p.written for i, p in enumerate(node.points))
         if node.predicate is not None:
             text = self.expr(node.predicate)
             head += f"\n/ {text} /" if text.startswith("*") else f"\n/{text}/"  # not a comment

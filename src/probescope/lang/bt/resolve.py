@@ -5,18 +5,23 @@ looked into (formats, argument types) only if the body uses what they offer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from probescope.diagnostics import Diagnostic, Severity
-from probescope.errors import KernelError, LimitError, ProbescopeError
+from probescope.errors import FormatError, KernelError, LimitError, ProbeError, ProbescopeError
 from probescope.lang.bt import ast
 from probescope.lang.bt.builtins_site import aspect
 from probescope.lang.bt.check_program import ProgramState
+from probescope.lang.bt.fallback import Rank, alternatives, choose, told
 from probescope.lang.bt.node import Node, walk
 from probescope.lang.bt.pointtext import is_glob
 from probescope.model.site import Site
 
+Missed = tuple[ast.AttachPoint, ProbescopeError]
+
 _ASKING = frozenset({"args", "retval", "ctx"})
+_COSTLY = frozenset({"uprobe", "uretprobe"})
+"""Sources that read debug information for names and types, and know ``arg0`` without it."""
 
 
 class Resolver:
@@ -27,16 +32,18 @@ class Resolver:
         self.findings: list[Diagnostic] = []
         self.missing = 0
         self.count = 0
+        self._names = False
+        self._named: set[str] = set()
 
     def sites(self, probe: ast.Probe) -> tuple[Site, ...]:
         """All sites of a clause, each once, in the order of its probes."""
-        fields = asks_fields(probe)
+        fields, self._names = asks_fields(probe), asks_names(probe)
         found: dict[str, Site] = {}
-        empty: list[tuple[ast.AttachPoint, ProbescopeError]] = []
-        for point in probe.points:
-            if point.spec.source in ("test", "bench") and point.spec.source != self.program.env.mode:
-                continue
-            for site in self._resolve(point, fields, empty):
+        empty: list[Missed] = []
+        for ranks in alternatives(probe.points):
+            for site, point in (
+                self._first(probe, ranks, fields) if len(ranks) > 1 else self._all(ranks[0], fields, empty)
+            ):
                 if found.setdefault(site.name, site) is site:
                     self.program.places[probe.span, site.name] = point.span
         for point, e in () if found else empty:
@@ -46,13 +53,43 @@ class Resolver:
             self._too_many(probe)
         return tuple(found.values())
 
-    def _resolve(
-        self, point: ast.AttachPoint, fields: bool, empty: list[tuple[ast.AttachPoint, ProbescopeError]]
-    ) -> Iterable[Site]:
+    def _all(self, points: Rank, fields: bool, empty: list[Missed]) -> Iterator[tuple[Site, ast.AttachPoint]]:
+        for point in points:
+            if point.spec.source in ("test", "bench") and not self._wanted(point):
+                continue
+            for site in self._resolve(point, fields, empty):
+                yield site, point
+
+    def _wanted(self, point: ast.AttachPoint) -> bool:
+        """Whether a test or bench probe runs at all. Results are told apart by name, so each has one of its own."""
+        source, name = point.spec.source, point.spec.name
+        if name and f"{source}:{name}" in self._named:
+            message = f'"{name}" was used as the name for more than one {source} probe'
+            self.findings.append(Diagnostic("error", message, point.span, (), self.program.source))
+        self._named.add(f"{source}:{name}")
+        return source == self.program.env.mode
+
+    def _first(self, probe: ast.Probe, ranks: tuple[Rank, ...], fields: bool) -> Iterable[tuple[Site, ast.AttachPoint]]:
+        """``a ?? b``: the sites of the first that is there. If none is, that is told of the first."""
+        point = ranks[0][0]
+        try:
+            chosen = choose(self.program.env, ranks, fields)
+        except LimitError as e:
+            self._report("error", e, point)
+            return ()
+        if chosen.sites:
+            before = self.program.chosen.get(probe.span, ())
+            self.program.chosen[probe.span] = (*before, told(ranks, chosen))
+        else:
+            row = " ?? ".join(r[0].written for r in ranks)
+            self._missing(ProbeError(f"none of {row} can be used here", hints=chosen.reasons), point)
+        return chosen.sites
+
+    def _resolve(self, point: ast.AttachPoint, fields: bool, empty: list[Missed]) -> Iterable[Site]:
         """``empty`` takes patterns that nothing matches: they are missed only where nothing else of the clause is
         there."""
         try:
-            sites = self.program.env.resolve(point.spec, fields)
+            sites = self.program.env.resolve(point.spec, self._names if point.spec.source in _COSTLY else fields)
         except (LimitError, KernelError) as e:  # not a question of being there
             self._report("error", e, point)
             return ()
@@ -84,7 +121,8 @@ class Resolver:
         hints = list(e.hints)
         if severity == "error" and not isinstance(e, LimitError | KernelError):
             hints.append("config = { missing_probes = warn } goes on without it")
-        self.findings.append(Diagnostic(severity, e.what, point.span, tuple(hints), self.program.source))
+        message = str(e) if isinstance(e, FormatError) else e.what  # of which file the bytes are
+        self.findings.append(Diagnostic(severity, message, point.span, tuple(hints), self.program.source))
 
     def _too_many(self, probe: ast.Probe) -> None:
         most = self.program.config.max_probes
@@ -109,9 +147,19 @@ def asks_fields(probe: ast.Probe) -> bool:
     return any(_asks(n) for root in roots for n in walk(root))
 
 
+def asks_names(probe: ast.Probe) -> bool:
+    """Whether the body asks for arguments by name, or for a result."""
+    roots = [probe.body] if probe.predicate is None else [probe.body, probe.predicate]
+    return any(_word(n) in ("args", "retval") for root in roots for n in walk(root))
+
+
 def _asks(n: Node) -> bool:
-    word = n.name if isinstance(n, ast.Name) else n.function if isinstance(n, ast.Call) else ""
+    word = _word(n)
     return word in _ASKING or (word.startswith("arg") and word[3:].isdigit())
+
+
+def _word(n: Node) -> str:
+    return n.name if isinstance(n, ast.Name) else n.function if isinstance(n, ast.Call) else ""
 
 
 def split(sites: tuple[Site, ...], asks: set[tuple[str, object]]) -> list[tuple[Site, ...]]:
