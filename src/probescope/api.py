@@ -46,6 +46,7 @@ class Request:
     via: Literal["auto", "bpf"] = "auto"
     include_dirs: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
+    debug_dirs: tuple[str, ...] = ()
     texts: bool = False
     everything: bool = False
     mode: str = ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from probescope.bpf.kinds import SHORT, reg_bytes, reg_signed
 from probescope.bpf.lir import Reg
 from probescope.bpf.lower import Lower, Place
-from probescope.bpf.lower_copy import clear, copy, copy_by_helper, read_text
+from probescope.bpf.lower_copy import chunks, clear, copy, copy_by_helper, read_text
 from probescope.bpf.lower_read import helper, missed, number_at
 from probescope.bpf.lower_scalar import narrow
 from probescope.ir import expr as x
@@ -158,6 +158,11 @@ def field_into(l: Lower, e: x.Field, place: Place, exact: bool) -> None:
         _text(l, data_address(l, where)[0], "kernel", t.size, place, exact)
     elif isinstance(where, m.CtxBytes):
         _bytes_into(l, e, where, place, exact)
+    elif isinstance(where, m.RegBytes):
+        _registers_into(l, where, place, l.size(t))
+    elif isinstance(where, m.MemBytes):
+        address = l.b.alu_imm("add", _reg(l, where.reg, Int(8, False)), where.offset)
+        missed(l, l.b.call(helper(l, "user"), l.address(place), l.b.const(l.size(t)), address))
     else:
         l.refuse(f"{e.name} cannot be read as {t} here")
 
@@ -172,6 +177,18 @@ def _bytes_into(l: Lower, e: x.Field, where: m.CtxBytes, place: Place, exact: bo
     else:
         copy_by_helper(l, place, l.b.const(size), l.b.alu_imm("add", src.base, src.off))
     clear(l, place.at(size), l.size(e.type) - size)
+
+
+def _registers_into(l: Lower, where: m.RegBytes, place: Place, size: int) -> None:
+    """The bytes of a struct, eight a register at most, the lowest first."""
+    at = 0
+    for name, n in where.parts:
+        n = min(n, size - at)
+        value = _reg(l, name, Int(8, False))
+        for off, width in chunks(n, place.at(at)):
+            l.b.store(place.base, place.off + at + off, l.b.alu_imm("shr", value, 8 * off) if off else value, width)
+        at += n
+    clear(l, place.at(at), size - at)
 
 
 def _zero_padded(name: str, size: int) -> bool:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, add_format, process_id
+from probescope.cli.parsing import Parser, add_format, debug_dirs, process_id
 
 if TYPE_CHECKING:
     from probescope.sources.context import ResolveContext
@@ -36,6 +36,9 @@ def parser() -> Parser:
     p.add_argument(
         "-p", "--pid", type=process_id, default=-1, help="with the functions and USDT probes of this process"
     )
+    p.add_argument(
+        "--debuginfo", action="append", default=[], metavar="DIR", help="where debug files are looked for too"
+    )
     add_format(p, "text (default) or json, one document a line")
     return p
 
@@ -43,14 +46,16 @@ def parser() -> Parser:
 def main(argv: list[str]) -> int:
     args = parser().parse_intermixed_args(argv)
     patterns = args.patterns or ["*"]
-    return show(*patterns, verbose=args.verbose, pid=args.pid, as_json=args.format == "json")
+    dirs = debug_dirs(args.debuginfo)
+    return show(*patterns, verbose=args.verbose, pid=args.pid, as_json=args.format == "json", dirs=dirs)
 
 
-def show(*patterns: str, verbose: bool, pid: int = -1, as_json: bool = False) -> int:
+def show(*patterns: str, verbose: bool, pid: int = -1, as_json: bool = False, dirs: tuple[str, ...] = ()) -> int:
     """Prints as probes are found. Raises ProbeError if a pattern matches nothing, with the nearest names."""
     from probescope.api import resolve_context
 
     ctx = resolve_context(pid=pid)
+    ctx.debug_dirs = dirs
     for pattern in patterns:
         lump: list[str] = []
         found = 0

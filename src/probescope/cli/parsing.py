@@ -53,6 +53,11 @@ def add_format(p: argparse.ArgumentParser, about: str = "text (default) or json"
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help=about)
 
 
+def debug_dirs(values: list[str]) -> tuple[str, ...]:
+    """Folders of ``--debuginfo DIR[:DIR]``, which may be given several times."""
+    return tuple(d for value in values for d in value.split(":") if d)
+
+
 def process_id(text: str) -> int:
     """For ``type=``: a number above 0."""
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1 << 31:

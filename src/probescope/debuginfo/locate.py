@@ -74,13 +74,17 @@ def _candidates(path: str, build_id: str, link: str, dirs: Sequence[str]) -> Ite
     if len(build_id) > 2:
         for d in dirs:
             yield f"{d}/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    folder = os.path.dirname(os.path.abspath(path))
+    name = link or os.path.basename(path) + ".debug"
     if link:
-        folder = os.path.dirname(os.path.abspath(path))
         if os.path.join(folder, link) != path:
             yield f"{folder}/{link}"
         yield f"{folder}/.debug/{link}"
         for d in dirs:
             yield f"{d}{folder}/{link}"
+    for d in dirs:
+        if d not in DEBUG_DIRS:  # folders that the user named
+            yield f"{d}/{name}"
 
 
 def _open(path: str) -> ElfFile | None:

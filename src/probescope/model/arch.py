@@ -52,6 +52,7 @@ def _x86_aliases() -> dict[str, str]:
         for suffix in "dwb":
             out[f"r{n}{suffix}"] = f"r{n}"
     out["rflags"] = out["eflags"] = "flags"
+    out["pc"] = "ip"  # as AArch64 calls it
     return out
 
 

@@ -95,6 +95,23 @@ class RegMem(Location):
 
 
 @dataclass(frozen=True, slots=True)
+class MemBytes(Location):
+    """A struct or array of ``size`` bytes in user memory at ``reg + offset``: passed on the stack, or by its
+    address."""
+
+    reg: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class RegBytes(Location):
+    """A struct or array whose bytes are in registers: (register, bytes of it), in order."""
+
+    parts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Constant(Location):
     """The same value at every hit: a USDT operand such as ``4@$5``."""
 

@@ -45,6 +45,11 @@ def paths(source: str, target: str, ctx: ResolveContext) -> list[str]:
     return [_plain(target, ctx)]
 
 
+def shown(target: str, path: str) -> str:
+    """How names of probes show a binary: a path as it was written, anything else by the path that it led to."""
+    return target if "/" in target and not is_glob(target) and path == os.path.abspath(target) else path
+
+
 def _root(ctx: ResolveContext) -> str:
     return procfs.root(ctx.pid) if ctx.pid > 0 else ""
 

@@ -1,8 +1,9 @@
 """Functions and instructions of programs and libraries: ``uprobe:/bin/bash:readline``, ``uretprobe:libc:malloc``,
-``uprobe:./x:0x1139``.
+``uprobe:./x:0x1139``, ``uprobe:./x@file.c:20``.
 
 A uprobe belongs to a file, so it fires in every process that runs it; ``-p`` narrows it to one. Arguments are found by
-the calling convention. Addresses are those of the file, as ``nm`` shows them.
+name where the binary has debug information, else by the calling convention. Addresses are those of the file, as ``nm``
+shows them.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 from probescope.debuginfo.binary import Binary, FunctionSite
 from probescope.diagnostics import nearest
 from probescope.errors import ElfError, ProbeError
+from probescope.frozen import replace
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import Field, RegRet, Site, UprobeAttach
-from probescope.model.types import U64
+from probescope.model.types import U64, is_scalar
 from probescope.sources import elf_places, targets
 from probescope.sources.context import ResolveContext, check_count
 from probescope.sources.elf_places import open_binary
@@ -35,11 +37,11 @@ def list_names(source: str, pattern: str, ctx: ResolveContext) -> list[str]:
     out: list[str] = []
     for path in targets.paths(source, target, ctx):
         try:
-            binary = open_binary(path, ctx)
+            binary, where = open_binary(path, ctx), targets.shown(target, path)
             if language:
-                out += sorted({f'{path}:cpp:"{text}"' for text, _ in _demangled(binary, name or "*")})
+                out += sorted({f'{where}:cpp:"{text}"' for text, _ in _demangled(binary, name or "*")})
             else:
-                out += sorted({f"{path}:{f.name}" for f in binary.functions(name or "*")})
+                out += sorted({f"{where}:{f.name}" for f in binary.functions(name or "*")})
         except (ElfError, ProbeError):
             if not several:
                 raise
@@ -56,12 +58,6 @@ def match(spec: ProbeSpec, ctx: ResolveContext) -> list[str]:
 def resolve(spec: ProbeSpec, ctx: ResolveContext) -> list[Site]:
     """Raises ``ProbeError``: no such binary or function (with the nearest names), a place where no probe may be. Raises
     ``ElfError`` for a malformed binary."""
-    if spec.line:
-        hints = [
-            "probe a function, or an instruction in it: FUNCTION+OFFSET",
-            "objdump -dl shows the lines of instructions",
-        ]
-        raise ProbeError("probes at source lines need DWARF, which is not read here", hints=hints)
     if spec.source == "uretprobe" and spec.offset:
         raise ProbeError("uretprobe takes no offset: it fires where the function returns")
     found = targets.paths(spec.source, spec.target, ctx)
@@ -83,6 +79,8 @@ def _in_file(spec: ProbeSpec, path: str, ctx: ResolveContext) -> list[Site]:
     binary = open_binary(path, ctx)
     if spec.address is not None:
         return [_by_address(spec, binary, spec.address, ctx)]
+    if spec.line:
+        return _by_line(spec, binary, ctx)
     if spec.language:
         pairs = _demangled(binary, spec.name)
         return [_site(spec, binary, f, ctx, shown=f"cpp:{text}") for text, f in pairs] or _none(spec, binary)
@@ -92,7 +90,7 @@ def _in_file(spec: ProbeSpec, path: str, ctx: ResolveContext) -> list[Site]:
 
 
 def _site(spec: ProbeSpec, binary: Binary, f: FunctionSite, ctx: ResolveContext, *, shown: str = "") -> Site:
-    name = f"{spec.source}:{binary.elf.path}:{shown or f.name}"
+    name = f"{_prefix(spec, binary)}:{shown or f.name}"
     notes = [INDIRECT] if f.indirect else []
     address = f.address
     if spec.offset:
@@ -106,7 +104,26 @@ def _site(spec: ProbeSpec, binary: Binary, f: FunctionSite, ctx: ResolveContext,
     else:
         address = elf_places.entry(binary, address)
         notes += [BEHIND_ENDBR64] if address != f.address else []
-    return _make(spec, binary, name, address, f.name, ctx, notes)
+    return _make(spec, binary, name, address, f, ctx, notes)
+
+
+def _prefix(spec: ProbeSpec, binary: Binary) -> str:
+    return f"{spec.source}:{targets.shown(spec.target, binary.elf.path)}"
+
+
+def _by_line(spec: ProbeSpec, binary: Binary, ctx: ResolveContext) -> list[Site]:
+    from probescope.sources import uprobe_lines
+
+    found = uprobe_lines.find(spec, binary, ctx)
+    column = f":{spec.column}" if spec.column else ""
+    text = f"{_prefix(spec, binary)}@{spec.name}:{spec.line}{column}"
+    out = []
+    for address, f in found:
+        entered = f is not None and address == f.address
+        inside = f" in {f.name}" if f is not None and len(found) > 1 else ""  # every site has a name of its own
+        at = elf_places.entry(binary, address) if entered else address
+        out.append(_make(spec, binary, text + inside, at, f, ctx, [], entered=entered))
+    return out
 
 
 def _by_address(spec: ProbeSpec, binary: Binary, address: int, ctx: ResolveContext) -> Site:
@@ -116,19 +133,59 @@ def _by_address(spec: ProbeSpec, binary: Binary, address: int, ctx: ResolveConte
         where = f"{address:#x} in {found[0].name}"
         note = elf_places.check_boundary(binary, found[0].address, address, where)
         notes += [note] if note else []
-    name = f"{spec.source}:{binary.elf.path}:{address:#x}"
-    return _make(spec, binary, name, address, found[0].name if found else "", ctx, notes)
+    name = f"{_prefix(spec, binary)}:{address:#x}"
+    entered = found is not None and not found[1]
+    return _make(spec, binary, name, address, found[0] if found else None, ctx, notes, entered=entered)
 
 
 def _make(
-    spec: ProbeSpec, binary: Binary, name: str, address: int, func: str, ctx: ResolveContext, notes: list[str]
+    spec: ProbeSpec,
+    binary: Binary,
+    name: str,
+    address: int,
+    f: FunctionSite | None,
+    ctx: ResolveContext,
+    notes: list[str],
+    *,
+    entered: bool = True,
 ) -> Site:
+    """``entered``: the probe fires when the function ``f`` is entered, and its arguments are where they are passed."""
     ret = spec.source == "uretprobe"
     cost = elf_places.cost(binary, address)
     offset = elf_places.offset_of(binary, address)
     attach = UprobeAttach(binary.elf.path, offset, ret, pid=ctx.pid, slow=cost == "stepped")
     reason = f"the kernel takes no probe on the instruction at {address:#x}" if cost == "refused" else ""
-    return Site(name, spec.source, attach, ret=_result(ret), func=func, pid=ctx.pid, reason=reason, notes=tuple(notes))
+    fields: tuple[Field, ...] = ()
+    result = _result(ret)
+    if ctx.need_fields:
+        known = _known(binary, f if entered and not spec.offset else None, ctx)
+        fields, result = ((), known[1] or result) if ret else (known[0], None)
+        notes = [*notes, *known[2]]
+    func = f.name if f is not None else ""
+    site = Site(name, spec.source, attach, fields, ret=result, func=func, pid=ctx.pid, reason=reason)
+    return replace(site, notes=tuple(notes))
+
+
+def _known(
+    binary: Binary, f: FunctionSite | None, ctx: ResolveContext
+) -> tuple[tuple[Field, ...], Field | None, list[str]]:
+    """Parameters and result of a function by its debug information, and what cannot be had of them."""
+    from probescope.sources.uprobe_types import program_types
+
+    if f is None:
+        return (), None, ["arguments have names only where a function is entered"]
+    if binary.elf.machine != ctx.arch.name:
+        return (), None, [f"arguments of {binary.elf.machine} programs are not read by name"]
+    debug = program_types(ctx).debug(binary, ctx)
+    found = debug.signature(f, ctx)
+    if found is None:
+        return (), None, [debug.reason]
+    fields = tuple(Field(p.name, p.type, p.where) for p in found.parameters if p.where is not None and p.name)
+    lost = [f"{p.name} cannot be read: it {p.lost}" for p in found.parameters if p.where is None]
+    result = found.result
+    if result is None or not is_scalar(result.type):
+        return fields, None, lost
+    return fields, Field("retval", result.type, RegRet()), lost
 
 
 def _result(ret: bool) -> Field | None:
@@ -193,5 +250,18 @@ def _listing(spec: ProbeSpec, binary: Binary) -> str:
 
 
 def describe(site: Site, ctx: ResolveContext) -> list[str]:
-    """Nothing: the arguments of a user function are not known without DWARF."""
-    return []
+    """Parameters, of return probes the result as ``retval``, as C declares them; nothing without debug information."""
+    from probescope.sources.uprobe_types import program_types
+
+    attach = site.attach
+    assert isinstance(attach, UprobeAttach)
+    binary = open_binary(attach.path, ctx)
+    found = binary.function_at(attach.offset)
+    if found is None or elf_places.entry(binary, found[0].address) != found[0].address + found[1]:
+        return []
+    known = program_types(ctx).debug(binary, ctx).signature(found[0], ctx)
+    if known is None:
+        return []
+    if attach.ret:
+        return [known.result.text] if known.result is not None else []
+    return [p.text for p in known.parameters]

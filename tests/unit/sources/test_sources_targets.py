@@ -83,7 +83,7 @@ def test_places_in_this_interpreter() -> None:
     for spec, message in (
         (ProbeSpec("uprobe", SELF, address=1), "0x1 is not in the code"),
         (ProbeSpec("uretprobe", SELF, "main", offset=4), "takes no offset"),
-        (ProbeSpec("uprobe", SELF, "main.c", line=7), "need DWARF"),
+        (ProbeSpec("uprobe", "/bin/true", "main.c", line=7), "cannot be probed at source lines"),
     ):
         with pytest.raises(ProbeError, match=message) as e:
             registry.resolve(spec, ResolveContext())

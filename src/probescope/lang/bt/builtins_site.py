@@ -13,10 +13,10 @@ from probescope.ir import expr as ir
 from probescope.ir.context import CONTEXT
 from probescope.lang.bt import ast
 from probescope.lang.bt.lower_unit import Unit, space_of
-from probescope.lang.bt.lower_value import NOTHING, V, cast, text, value
+from probescope.lang.bt.lower_value import NOTHING, V, add, cast, text, value
 from probescope.lang.bt.types import UNKNOWN, lint, settle
-from probescope.model.site import Field, IterAttach, Site
-from probescope.model.types import U64, Int, Pointer, Record, Struct, Type
+from probescope.model.site import Field, IterAttach, Location, MemBytes, Site, UprobeAttach
+from probescope.model.types import U64, Bool, Enum, Int, Pointer, Record, Struct, Type
 
 _ARGUMENTS = ("kprobe", "uprobe", "usdt", "rawtracepoint")
 _FIELDS = ("tracepoint", "kprobe", "fentry", "fexit", "rawtracepoint", "uprobe", "iter")
@@ -82,6 +82,10 @@ def argument_field(u: Unit, base: ast.Name | ast.Call, node: ast.Field) -> V | N
 def _field_value(u: Unit, f: Field, span: Span) -> V:
     t: Type = f.type
     if isinstance(t, Pointer) and t.space == "none":
+    if isinstance(f.where, MemBytes):  # a place: what is not asked for is not read
+        from probescope.lang.bt.lower_access import spread
+
+        return V(spread(u, t), address=add(ir.Reg(U64, f.where.reg, span=span), f.where.offset), space="user")
         t = Pointer(t.target, u.space, t.size)
         return V(t, cast(ir.Field(f.type, f.name, span=span), t))
     if isinstance(t, Int):
@@ -93,10 +97,11 @@ def _field_value(u: Unit, f: Field, span: Span) -> V:
 def _no_field(u: Unit, site: Site, node: ast.Field) -> V:
     names = [f.name for f in site.fields]
     near = [f"did you mean '{n}'?" for n in nearest(node.name, names)[:1]]
+    lost = [n for n in site.notes if n.startswith(f"{node.name} cannot be read: ")]
+    if lost:
+        return u.error(f"{lost[0]} ({site.name})", node.span)
     if not names:
-        near = [
-            "its arguments are not known here" if site.source != "uprobe" else "the binary has no debug information"
-        ]
+        near = list(site.notes) if site.source == "uprobe" else ["its arguments are not known here"]
     elif not near:
         near = ["it has " + ", ".join(names[:12])]
     if node.name.startswith("common_"):
@@ -111,9 +116,16 @@ def _args(u: Unit, span: Span) -> V:
         return NOTHING
     site = u.ask("args")
     if not site.fields:
-        return u.error(f"the arguments of {site.name} are not known", span)
+        hints = site.notes if site.source == "uprobe" else ()
+        return u.error(f"the arguments of {site.name} are not known", span, *hints)
     t = Record(tuple((f.name, settle(f.type)) for f in site.fields))
-    return V(t, ir.Pack(t, tuple(ir.Field(settle(f.type), f.name, span=span) for f in site.fields), span=span))
+    return V(t, ir.Pack(t, tuple(_whole(f, span) for f in site.fields), span=span))
+
+
+def _whole(f: Field, span: Span) -> ir.Expr:
+    if isinstance(f.where, MemBytes):
+        return ir.Load(settle(f.type), "user", add(ir.Reg(U64, f.where.reg, span=span), f.where.offset), span=span)
+    return ir.Field(settle(f.type), f.name, span=span)
 
 
 def _retval(u: Unit, span: Span) -> V:
@@ -123,6 +135,9 @@ def _retval(u: Unit, span: Span) -> V:
     tag = "user" if space_of(site) == "user" else "kernel"
     if site.source != "fexit":
         return V(lint(8, False, tag=tag), ir.Ret(U64, span=span))  # type: ignore[arg-type]
+        number = site.ret.type if site.ret is not None else U64
+        if isinstance(number, Int | Enum | Bool) and number != U64:
+            return _small_result(number, span)
     if site.ret is None:
         return u.error(f"{site.name} returns nothing", span)
     t = site.ret.type
@@ -134,6 +149,26 @@ def _retval(u: Unit, span: Span) -> V:
 
 
 # --- the site itself --------------------------------------------------------------------------------------------------
+def _small_result(t: Int | Enum | Bool, span: Span) -> V:
+    """A number of which only some bytes of the register are returned, with its sign: what else is in the register is
+    left over from before."""
+    signed = not isinstance(t, Bool) and t.signed
+    size = 1 if isinstance(t, Bool) else t.size
+    return V(Int(8, signed), cast(ir.Ret(Int(size, signed), span=span), Int(8, signed)))
+
+
+def typed_result(u: Unit, base: ast.Name | ast.Call) -> V | None:
+    """``retval`` as the pointer that it is, for ``retval->member``; ``None`` for anything else. By itself it stays a
+    number: scripts compare it with arguments, and use it as a key together with them."""
+    word = base.name if isinstance(base, ast.Name) else base.function if not base.args else ""
+    if word != "retval" or any(s.source != "uretprobe" for s in u.sites):
+        return None
+    site = u.ask("ret")
+    if site.ret is None or not isinstance(site.ret.type, Pointer):
+        return None
+    return V(site.ret.type, cast(ir.Ret(U64, span=base.span), site.ret.type))
+
+
 
 
 def _ctx(u: Unit, span: Span) -> V:
@@ -189,14 +224,19 @@ def aspect(site: Site, ask: tuple[str, object]) -> object:
     what, detail = ask
     match what:
         case "field":
+def _fixed(f: Field) -> Location | None:
+    """Places that end up in the code of a clause."""
+    return f.where if isinstance(f.where, MemBytes) else None
+
+
             found = site.field(str(detail))
-            return found.type if found is not None else UNKNOWN
+            return (found.type, _fixed(found)) if found is not None else UNKNOWN
         case "arg":
             n = int(str(detail))
             own = site.args[n].type if site.args is not None and n < len(site.args) else None
             return (site.args is None, own, space_of(site))
         case "args":
-            return tuple((f.name, f.type) for f in site.fields)
+            return tuple((f.name, f.type, _fixed(f)) for f in site.fields)
         case "ret":
             return (site.source == "fexit", site.ret.type if site.ret is not None else None, space_of(site))
         case "space":
@@ -207,3 +247,5 @@ def aspect(site: Site, ask: tuple[str, object]) -> object:
             return site.source
         case _:
             return site.name
+        case "binary":
+            return site.attach.path if isinstance(site.attach, UprobeAttach) else ""

@@ -47,12 +47,14 @@ def field(u: Unit, node: ast.Field) -> V:
     """``base.name`` or ``base->name``."""
     base = node.base
     if isinstance(base, ast.Name | ast.Call):
-        from probescope.lang.bt.builtins_site import argument_field
+        from probescope.lang.bt.builtins_site import argument_field, typed_result
 
         found = argument_field(u, base, node)
         if found is not None:
             return found
-    v = _followed(u, u.expr(base), node.span)
+        v = _followed(u, typed_result(u, base) or u.expr(base), node.span)
+    else:
+        v = _followed(u, u.expr(base), node.span)
     if not v.known:
         return NOTHING
     if isinstance(v.type, Record):

@@ -19,7 +19,7 @@ from probescope.lang.bt import ast
 from probescope.lang.bt.lower_value import NOTHING, V, load
 from probescope.lang.bt.scope import Scopes, Var
 from probescope.lang.bt.types import UNKNOWN, settle, show
-from probescope.model.site import Site
+from probescope.model.site import Site, UprobeAttach
 from probescope.model.types import Agg, Space, Type, Void
 
 if TYPE_CHECKING:
@@ -204,6 +204,16 @@ class Unit:
     def space(self) -> Space:
         """Where a bare number points to in this clause."""
         return space_of(self.ask("space"))
+
+    def named(self, name: str) -> Type | None:
+        """What a C name stands for in this clause: to the script, to the program that is probed, to the kernel."""
+        programs, attach = self.program.env.programs, self.site.attach
+        if programs is not None and isinstance(attach, UprobeAttach) and not self.program.types.shadows(name):
+            self.ask("binary")
+            found = programs.named_in(attach.path, name)
+            if found is not None:
+                return found
+        return self.program.types.named(name)
 
     def show(self, t: Type) -> str:
         return show(t)

@@ -27,11 +27,14 @@ from probescope.model.types import (
 
 
 class CTypes:
-    """A ``TypeTable``: definitions of the script first, then ``kernel``, which may be ``None``."""
+    """A ``TypeTable``: definitions of the script first, then those of traced ``programs`` and of the ``kernel``; both
+    may be ``None``."""
 
-    def __init__(self, declarations: Iterable[cdecl.CDeclaration], kernel: TypeTable | None) -> None:
+    def __init__(
+        self, declarations: Iterable[cdecl.CDeclaration], kernel: TypeTable | None, programs: TypeTable | None = None
+    ) -> None:
         self.kernel = kernel
-        self._tables: tuple[TypeTable, ...] = (kernel,) if kernel is not None else ()
+        self._tables: tuple[TypeTable, ...] = tuple(t for t in (programs, kernel) if t is not None)
         self._own: TypeTable | None = None
         self._problems: dict[str, str] = {}
         flat = [d for declaration in declarations for d in _with_nested(declaration)]

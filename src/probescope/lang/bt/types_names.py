@@ -114,7 +114,7 @@ def _named(u: Unit, t: ast.NamedType) -> Type:
         if base is not None and not u.program.types.shadows(t.name):
             return base
     full = f"{t.tag} {t.name}" if t.tag else t.name
-    found = u.program.types.named(full)
+    found = u.named(full)
     if found is not None:
         return found
     if not t.tag and u.program.types.enumerator(t.name) is not None:  # sizeof(SOME_CONSTANT)

@@ -1,0 +1,259 @@
+"""Where a calling convention puts parameters: general registers, the stack, or where nobody can look.
+
+    int f(long a, struct {int x, y, z;} b, double c, struct {char s[40];} d, char e)
+    x86-64      a di       b si, dx          c xmm0    d sp+8..48               e cx
+    AArch64     a x0       b x1, x2          d0        address of d in x3       e x4
+
+Source: System V AMD64 psABI, 3.2.3 (classes of eightbytes); Procedure Call Standard for the Arm 64-bit Architecture,
+6.8.2; Itanium C++ ABI, 3.1.2 (classes that cannot be copied go by address) and 3.1.3 (their results).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from probescope.debuginfo import dwarf_const as c
+from probescope.debuginfo.dwarf_die import Die
+from probescope.debuginfo.dwarf_layout import definition, plain
+from probescope.debuginfo.dwarf_types import DwarfTypes, count_of
+from probescope.model.arch import Arch
+
+MAX_SCALARS = 256
+VECTOR_REGISTERS = 8
+IN_VECTOR = "is passed in a floating-point register, which BPF cannot read"
+EMPTY = "has no bytes"
+UNKNOWN = "is of a type that is not known here"
+
+
+class Passed(NamedTuple):
+    """``registers`` hold the value, eight bytes each; or it is at ``stack`` bytes from the stack pointer at entry.
+    ``by_address``: what is there is the value's address. ``lost``: why it cannot be read."""
+
+    registers: tuple[str, ...] = ()
+    stack: int = -1
+    by_address: bool = False
+    lost: str = ""
+
+
+class Shape(NamedTuple):
+    """What a convention looks at. ``kinds``: of each eight bytes, ``i`` or ``f``; ``memory``: never in registers.
+    ``equal``: members, if all are floating-point numbers of one size, else 0."""
+
+    size: int
+    align: int
+    kinds: str
+    memory: bool
+    equal: int = 0
+    single: bool = True  # no struct
+
+
+class _Scalar(NamedTuple):
+    offset: int
+    size: int
+    kind: str  # i, f, x (of the x87), v (a vector)
+
+
+def arguments(
+    parameters: Sequence[Die | None], result: Die | None, types: DwarfTypes, arch: Arch, *, rust: bool = False
+) -> list[Passed]:
+    """For the types of all parameters, in order, and of the result (``None``: void)."""
+    state = _Registers(arch)
+    if result is not None and arch.name == "x86_64" and _returned_in_memory(result, types):
+        state.take(1)  # the address of where the result goes
+    return [_argument(state, p, types, rust) for p in parameters]
+
+
+def by_reference(die: Die | None) -> bool:
+    """A class that may not be copied as bytes."""
+    found = plain(die)
+    return (
+        found is not None and found.tag in c.STRUCTS and found.uint(c.AT_CALLING_CONVENTION) == c.CC_PASS_BY_REFERENCE
+    )
+
+
+def result(die: Die | None, types: DwarfTypes, arch: Arch) -> Passed:
+    """Where a result is when the function has returned: one general register, or out of reach."""
+    shape = shape_of(die, types)
+    if shape is None:
+        return Passed(lost=UNKNOWN)
+    if not shape.size:
+        return Passed(lost=EMPTY)
+    if by_reference(die) or shape.memory or shape.size > 16:
+        if arch.name == "x86_64" and shape.kinds != "f":
+            return Passed((arch.ret_reg,), by_address=True)
+        return Passed(lost="is returned in memory whose address is gone")
+    if "f" in shape.kinds:
+        return Passed(lost=IN_VECTOR)
+    second = "dx" if arch.name == "x86_64" else "x1"
+    return Passed((arch.ret_reg, second)[: (shape.size + 7) // 8])
+
+
+def _returned_in_memory(die: Die, types: DwarfTypes) -> bool:
+    shape = shape_of(die, types)
+    return by_reference(die) or (shape is not None and not shape.single and shape.memory)
+
+
+class _Registers:
+    def __init__(self, arch: Arch) -> None:
+        self.arch, self.general, self.vector, self.stack = arch, 0, 0, arch.stack_args
+
+    def take(self, count: int) -> tuple[str, ...]:
+        """The next general registers; none if there are not so many."""
+        if self.general + count > len(self.arch.arg_regs):
+            return ()
+        self.general += count
+        return self.arch.arg_regs[self.general - count : self.general]
+
+    def push(self, size: int, align: int) -> int:
+        """A place on the stack."""
+        start = self.arch.stack_args
+        step = 16 if align >= 16 else 8
+        at = start + (self.stack - start + step - 1) // step * step
+        self.stack = at + (size + 7) // 8 * 8
+        return at
+
+
+def _argument(state: _Registers, die: Die | None, types: DwarfTypes, rust: bool) -> Passed:
+    shape = shape_of(die, types)
+    if shape is None:
+        return Passed(lost=UNKNOWN)
+    if by_reference(die) or (rust and shape.memory and not shape.single):
+        held = state.take(1)
+        return Passed(held, by_address=True) if held else Passed(stack=state.push(8, 8), by_address=True)
+    if not shape.size or (not shape.kinds and not shape.memory):
+        return Passed(lost=EMPTY)
+    return _on_x86(state, shape) if state.arch.name == "x86_64" else _on_arm(state, shape)
+
+
+def _on_x86(state: _Registers, shape: Shape) -> Passed:
+    general, vector = shape.kinds.count("i"), shape.kinds.count("f")
+    fits = state.general + general <= len(state.arch.arg_regs) and state.vector + vector <= VECTOR_REGISTERS
+    if shape.memory or not fits:
+        return Passed(stack=state.push(shape.size, shape.align))
+    state.vector += vector
+    held = state.take(general)
+    return Passed(lost=IN_VECTOR) if vector else Passed(held)
+
+
+def _on_arm(state: _Registers, shape: Shape) -> Passed:
+    if shape.equal or shape.kinds == "f":
+        count = max(shape.equal, 1)
+        if state.vector + count <= VECTOR_REGISTERS:
+            state.vector += count
+            return Passed(lost=IN_VECTOR)
+        state.vector = VECTOR_REGISTERS
+        return Passed(stack=state.push(shape.size, shape.align))
+    if shape.size > 16:
+        held = state.take(1)
+        return Passed(held, by_address=True) if held else Passed(stack=state.push(8, 8), by_address=True)
+    if shape.align >= 16:
+        state.general += state.general % 2
+    held = state.take((shape.size + 7) // 8)
+    if held:
+        return Passed(held)
+    state.general = len(state.arch.arg_regs)
+    return Passed(stack=state.push(shape.size, shape.align))
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def shape_of(die: Die | None, types: DwarfTypes) -> Shape | None:
+    """``None`` for a type that is not known."""
+    found = plain(die)
+    if found is None:
+        return None
+    single = found.tag not in c.STRUCTS and found.tag != c.TAG_ARRAY
+    if not single and found.tag in c.STRUCTS:
+        found = definition(types, found)
+        if found.is_declaration:
+            return None
+    size = _size(found)
+    scalars: list[_Scalar] = []
+    for s in _scalars(found, types, 0, 0):
+        scalars.append(s)
+        if len(scalars) > MAX_SCALARS:
+            break
+    return _shape(size, scalars, single)
+
+
+def _shape(size: int, scalars: list[_Scalar], single: bool) -> Shape:
+    align = max((min(s.size, 16) for s in scalars), default=1)
+    loose = any(s.offset % min(s.size, 16) for s in scalars if s.size)
+    kinds = {s.kind for s in scalars}
+    if "v" in kinds and single:
+        return Shape(size, align, "f", False)
+    if "x" in kinds or size > 16 or loose or len(scalars) > MAX_SCALARS:
+        equal = len(scalars) if kinds <= {"f", "x"} and len({s.size for s in scalars}) == 1 and len(scalars) <= 4 else 0
+        return Shape(size, align, "f" if single and kinds else "", True, equal, single)
+    words = ""
+    for start in range(0, size, 8):
+        inside = {s.kind for s in scalars if s.offset < start + 8 and s.offset + s.size > start}
+        words += "i" if "i" in inside else "f" if inside else ""
+    equal = len(scalars) if kinds == {"f"} and len({s.size for s in scalars}) == 1 and not single else 0
+    return Shape(size, align, words, False, equal if equal <= 4 else 0, single)
+
+
+def _size(die: Die) -> int:
+    if die.tag in c.REFERENCES:
+        return die.uint(c.AT_BYTE_SIZE) or die.unit.format.address
+    size = die.uint(c.AT_BYTE_SIZE)
+    if size is None and die.tag == c.TAG_ARRAY:
+        element = plain(die.type())
+        count = 1
+        for dimension in die.children(c.TAG_SUBRANGE):
+            count *= count_of(dimension)
+        return count * (_size(element) if element is not None else 0)
+    return size or (8 if die.tag in (c.TAG_PTR_TO_MEMBER, c.TAG_UNSPECIFIED) else 0)
+
+
+def _scalars(die: Die, types: DwarfTypes, base: int, depth: int) -> Iterator[_Scalar]:
+    if depth > 16:
+        return
+    if die.tag in c.STRUCTS:
+        yield from _members(definition(types, die), types, base, depth)
+    elif die.tag == c.TAG_ARRAY:
+        yield from _elements(die, types, base, depth)
+    elif die.tag == c.TAG_BASE:
+        yield from _base(die, base)
+    else:
+        yield _Scalar(base, _size(die), "i")
+
+
+def _members(die: Die, types: DwarfTypes, base: int, depth: int) -> Iterator[_Scalar]:
+    for m in die.children(c.TAG_MEMBER, c.TAG_INHERITANCE):
+        at = m.uint(c.AT_MEMBER_LOCATION)
+        bits = m.uint(c.AT_DATA_BIT_OFFSET)
+        inner = plain(m.type())
+        if inner is None or m.is_declaration or m.flag(c.AT_EXTERNAL):
+            continue
+        if m.has(c.AT_BIT_SIZE):  # a bit field: its bytes are those that it touches
+            yield _Scalar(base + (bits // 8 if bits is not None else at or 0), 1, "i")
+        else:
+            yield from _scalars(inner, types, base + (at or 0), depth + 1)
+
+
+def _elements(die: Die, types: DwarfTypes, base: int, depth: int) -> Iterator[_Scalar]:
+    element = plain(die.type())
+    if element is None:
+        return
+    if die.flag(c.AT_GNU_VECTOR):
+        yield _Scalar(base, _size(die), "v")
+        return
+    each = _size(element)
+    total = _size(die) // each if each else 0
+    for i in range(min(total, MAX_SCALARS)):
+        yield from _scalars(element, types, base + i * each, depth + 1)
+
+
+def _base(die: Die, base: int) -> Iterator[_Scalar]:
+    encoding, size = die.uint(c.AT_ENCODING), _size(die)
+    if encoding == c.ATE_COMPLEX:
+        yield _Scalar(base, size // 2, "x" if size == 32 else "f")
+        yield _Scalar(base + size // 2, size // 2, "x" if size == 32 else "f")
+    elif encoding in (c.ATE_FLOAT, c.ATE_DECIMAL):
+        # of 16 bytes: long double of the x87 by name, __float128 in a vector register
+        yield _Scalar(base, size, "x" if size == 16 and die.name == "long double" else "f")
+    else:
+        yield _Scalar(base, size, "i")

@@ -1,0 +1,75 @@
+"""Numbers of DWARF by name: tags, attributes, forms, encodings. Only those that are asked for.
+
+Source: DWARF Debugging Information Format, version 5, section 7 (version 4 and GNU extensions where a name says so);
+dwarf.h of GCC's include/ for the extensions.
+"""
+
+from __future__ import annotations
+
+from probescope.errors import DwarfError
+
+# --- units (7.5.1) ----------------------------------------------------------------------------------------------------
+UT_COMPILE, UT_TYPE, UT_PARTIAL, UT_SKELETON, UT_SPLIT_COMPILE, UT_SPLIT_TYPE = 1, 2, 3, 4, 5, 6
+
+# --- tags (7.5.3) -----------------------------------------------------------------------------------------------------
+TAG_ARRAY, TAG_CLASS, TAG_ENUM, TAG_PARAM, TAG_LEXICAL_BLOCK, TAG_MEMBER = 0x01, 0x02, 0x04, 0x05, 0x0B, 0x0D
+TAG_POINTER, TAG_REFERENCE, TAG_COMPILE_UNIT, TAG_STRUCT, TAG_SUBROUTINE = 0x0F, 0x10, 0x11, 0x13, 0x15
+TAG_TYPEDEF, TAG_UNION, TAG_VARIADIC, TAG_INHERITANCE, TAG_MODULE, TAG_PTR_TO_MEMBER = (
+    0x16,
+    0x17,
+    0x18,
+    0x1C,
+    0x1E,
+    0x1F,
+)
+TAG_SUBRANGE, TAG_BASE, TAG_CONST, TAG_ENUMERATOR, TAG_SUBPROGRAM = 0x21, 0x24, 0x26, 0x28, 0x2E
+TAG_VOLATILE, TAG_RESTRICT, TAG_NAMESPACE, TAG_UNSPECIFIED, TAG_PARTIAL_UNIT = 0x35, 0x37, 0x39, 0x3B, 0x3C
+TAG_TYPE_UNIT, TAG_RVALUE_REFERENCE, TAG_ATOMIC, TAG_IMMUTABLE, TAG_SKELETON_UNIT = 0x41, 0x42, 0x47, 0x4B, 0x4A
+
+UNIT_TAGS = frozenset({TAG_COMPILE_UNIT, TAG_PARTIAL_UNIT, TAG_TYPE_UNIT, TAG_SKELETON_UNIT})
+STRUCTS = frozenset({TAG_STRUCT, TAG_CLASS, TAG_UNION})
+QUALIFIERS = frozenset({TAG_CONST, TAG_VOLATILE, TAG_RESTRICT, TAG_ATOMIC, TAG_IMMUTABLE})
+REFERENCES = frozenset({TAG_POINTER, TAG_REFERENCE, TAG_RVALUE_REFERENCE})
+
+# --- attributes (7.5.4) -----------------------------------------------------------------------------------------------
+AT_SIBLING, AT_LOCATION, AT_NAME, AT_BYTE_SIZE, AT_BIT_OFFSET, AT_BIT_SIZE = 0x01, 0x02, 0x03, 0x0B, 0x0C, 0x0D
+AT_STMT_LIST, AT_LOW_PC, AT_HIGH_PC, AT_LANGUAGE, AT_COMP_DIR, AT_CONST_VALUE = 0x10, 0x11, 0x12, 0x13, 0x1B, 0x1C
+AT_UPPER_BOUND, AT_ABSTRACT_ORIGIN, AT_ARTIFICIAL, AT_CALLING_CONVENTION, AT_COUNT = 0x2F, 0x31, 0x34, 0x36, 0x37
+AT_MEMBER_LOCATION, AT_DECLARATION, AT_ENCODING, AT_EXTERNAL, AT_FRAME_BASE = 0x38, 0x3C, 0x3E, 0x3F, 0x40
+AT_SPECIFICATION, AT_TYPE, AT_ENTRY_PC, AT_RANGES, AT_SIGNATURE, AT_BIT_STRIDE = 0x47, 0x49, 0x52, 0x55, 0x69, 0x2E
+AT_LINKAGE_NAME, AT_STR_OFFSETS_BASE, AT_ADDR_BASE, AT_RNGLISTS_BASE, AT_DWO_NAME = 0x6E, 0x72, 0x73, 0x74, 0x76
+AT_LOCLISTS_BASE, AT_DATA_BIT_OFFSET, AT_MIPS_LINKAGE_NAME = 0x8C, 0x6B, 0x2007
+AT_GNU_VECTOR, AT_GNU_DWO_NAME, AT_GNU_DWO_ID, AT_GNU_RANGES_BASE, AT_GNU_ADDR_BASE = (
+    0x2107,
+    0x2130,
+    0x2131,
+    0x2132,
+    0x2133,
+)
+
+# --- forms (7.5.6) ----------------------------------------------------------------------------------------------------
+FORM_ADDR, FORM_BLOCK2, FORM_BLOCK4, FORM_DATA2, FORM_DATA4, FORM_DATA8, FORM_STRING = 0x01, 3, 4, 5, 6, 7, 8
+FORM_BLOCK, FORM_BLOCK1, FORM_DATA1, FORM_FLAG, FORM_SDATA, FORM_STRP, FORM_UDATA = 9, 10, 11, 12, 13, 14, 15
+FORM_REF_ADDR, FORM_REF1, FORM_REF2, FORM_REF4, FORM_REF8, FORM_REF_UDATA, FORM_INDIRECT = range(16, 23)
+FORM_SEC_OFFSET, FORM_EXPRLOC, FORM_FLAG_PRESENT, FORM_STRX, FORM_ADDRX, FORM_REF_SUP4, FORM_STRP_SUP = range(23, 30)
+FORM_DATA16, FORM_LINE_STRP, FORM_REF_SIG8, FORM_IMPLICIT_CONST, FORM_LOCLISTX, FORM_RNGLISTX = range(30, 36)
+FORM_REF_SUP8, FORM_STRX1, FORM_STRX2, FORM_STRX3, FORM_STRX4 = range(36, 41)
+FORM_ADDRX1, FORM_ADDRX2, FORM_ADDRX3, FORM_ADDRX4 = range(41, 45)
+FORM_GNU_ADDR_INDEX, FORM_GNU_STR_INDEX, FORM_GNU_REF_ALT, FORM_GNU_STRP_ALT = 0x1F01, 0x1F02, 0x1F20, 0x1F21
+
+UNIT_REFS = frozenset({FORM_REF1, FORM_REF2, FORM_REF4, FORM_REF8, FORM_REF_UDATA})
+STRX = frozenset({FORM_STRX, FORM_STRX1, FORM_STRX2, FORM_STRX3, FORM_STRX4, FORM_GNU_STR_INDEX})
+ADDRX = frozenset({FORM_ADDRX, FORM_ADDRX1, FORM_ADDRX2, FORM_ADDRX3, FORM_ADDRX4, FORM_GNU_ADDR_INDEX})
+BLOCKS = frozenset({FORM_BLOCK, FORM_BLOCK1, FORM_BLOCK2, FORM_BLOCK4, FORM_EXPRLOC})
+
+# --- base types (7.8), calling conventions (7.15), languages (7.12) ---------------------------------------------------
+ATE_BOOLEAN, ATE_COMPLEX, ATE_FLOAT, ATE_SIGNED, ATE_SIGNED_CHAR, ATE_UNSIGNED, ATE_UNSIGNED_CHAR = range(2, 9)
+GO, RUST = 0x16, 0x1C
+ATE_DECIMAL, ATE_UTF = 0x0F, 0x10
+CC_PASS_BY_REFERENCE = 4
+C_LANGUAGES = frozenset({0x01, 0x02, 0x0C, 0x1D, 0x2C, 0x3E, 0x8001})  # C89, C, C99, C11, C17, C23, assembler
+CPP_LANGUAGES = frozenset({0x04, 0x1A, 0x21, 0x2B, 0x3A})  # C++98, C++11, C++14, C++17, C++20
+
+
+def damaged(what: str, file: str = "", section: str = "", offset: int = -1) -> DwarfError:
+    return DwarfError(what, file=file, section=section, offset=offset)

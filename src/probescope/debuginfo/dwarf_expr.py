@@ -1,0 +1,186 @@
+"""Location expressions, as far as they can be told before the program runs: a register, memory beside a register, a
+constant, or pieces of those.
+
+    DW_OP_reg5                          Held("di")
+    DW_OP_fbreg -20                     Near("bp" or so, -20)
+    DW_OP_lit0 DW_OP_stack_value        Fixed(0)
+    DW_OP_reg5 DW_OP_piece 8 DW_OP_reg4 DW_OP_piece 4          Pieces(...)
+
+Source: DWARF 5, 2.5 and 2.6, 7.7.1; System V AMD64 psABI figure 3.36 and DWARF for the Arm 64-bit Architecture 4.1 for
+the numbers of registers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from probescope.debuginfo.dwarf_data import sleb, uleb
+from probescope.model.arch import Arch
+
+MAX_OPS = 256
+MAX_STACK = 64
+
+
+class Held(NamedTuple):
+    """In a register. ``name`` is empty for one that BPF cannot read."""
+
+    name: str
+
+
+class Near(NamedTuple):
+    """In memory, ``offset`` bytes from where a register points."""
+
+    register: str
+    offset: int
+
+
+class Fixed(NamedTuple):
+    """A constant."""
+
+    value: int
+
+
+class Pieces(NamedTuple):
+    """(place, bytes) of a value in several places; ``None`` for a piece that is nowhere."""
+
+    parts: tuple[tuple[Place | None, int], ...]
+
+
+Place = Held | Near | Fixed | Pieces
+
+
+class _Value(NamedTuple):
+    """Content of ``register`` plus ``number``; of no register a plain number."""
+
+    register: str
+    number: int
+
+
+class _Unknown(Exception):
+    """What only the running program can tell."""
+
+
+def evaluate(expression: bytes, arch: Arch, *, frame: Near | None = None, size: int = 8) -> Place | None:
+    """``frame``: what DW_OP_fbreg counts from. ``None`` for everything else that an expression may say."""
+    if not expression:
+        return None
+    try:
+        return _Machine(expression, arch, frame, size).run()
+    except (IndexError, _Unknown):
+        return None
+
+
+class _Machine:
+    def __init__(self, data: bytes, arch: Arch, frame: Near | None, size: int) -> None:
+        self.data, self.arch, self.frame, self.size = data, arch, frame, size
+        self.at = 0
+        self.stack: list[_Value] = []
+        self.place: Place | None = None
+        self.pieces: list[tuple[Place | None, int]] = []
+
+    def run(self) -> Place | None:
+        for _ in range(MAX_OPS):
+            if self.at >= len(self.data):
+                return Pieces(tuple(self.pieces)) if self.pieces else self._result()
+            op = self.data[self.at]
+            self.at += 1
+            self._step(op)
+        return None
+
+    def _result(self) -> Place | None:
+        if self.place is not None:
+            return self.place
+        if not self.stack:
+            return None
+        top = self.stack[-1]
+        return Near(top.register, top.number) if top.register else None
+
+    def _step(self, op: int) -> None:
+        if 0x50 <= op <= 0x6F or op == 0x90:  # reg0, regx
+            self.place = Held(self._register(op - 0x50 if op != 0x90 else self._uleb()))
+        elif 0x70 <= op <= 0x8F or op == 0x92:  # breg0, bregx
+            name = self._register(op - 0x70 if op != 0x92 else self._uleb())
+            self._push(name, self._sleb())
+        elif 0x30 <= op <= 0x4F:  # lit0
+            self._push("", op - 0x30)
+        elif 0x08 <= op <= 0x11:
+            self._push("", self._constant(op))
+        elif op == 0x9C:  # call_frame_cfa
+            self._push(self.arch.sp, self.arch.stack_args)
+        elif op == 0x91:  # fbreg
+            offset = self._sleb()
+            if self.frame is None:
+                raise _Unknown
+            self._push(self.frame.register, self.frame.offset + offset)
+        elif op in (0x22, 0x23, 0x1C):
+            self._add(op)
+        elif op in (0x9F, 0x93, 0x9E, 0xA3, 0xF3, 0x96):
+            self._special(op)
+        else:
+            raise _Unknown
+
+    def _special(self, op: int) -> None:
+        if op == 0x9F:  # stack_value
+            top = self.stack[-1]
+            if top.register and top.number:
+                raise _Unknown
+            self.place = Held(top.register) if top.register else Fixed(top.number)
+        elif op == 0x93:  # piece
+            self.pieces.append((self._result(), self._uleb()))
+            self.place, self.stack = None, []
+        elif op == 0x9E:  # implicit_value
+            data = self._block()
+            if len(data) > 8:
+                raise _Unknown
+            self.place = Fixed(int.from_bytes(data, "little"))
+        elif op in (0xA3, 0xF3):  # entry_value: that is now
+            inner = evaluate(self._block(), self.arch)
+            if not isinstance(inner, Held) or not inner.name:
+                raise _Unknown
+            self._push(inner.name, 0)
+
+    def _add(self, op: int) -> None:
+        if op == 0x23:  # plus_uconst
+            top = self.stack.pop()
+            self._push(top.register, top.number + self._uleb())
+            return
+        second, first = self.stack.pop(), self.stack.pop()
+        if second.register and (first.register or op == 0x1C):
+            raise _Unknown
+        number = first.number + second.number if op == 0x22 else first.number - second.number
+        self._push(first.register or second.register, number)
+
+    def _push(self, register: str, number: int) -> None:
+        if len(self.stack) >= MAX_STACK:
+            raise _Unknown
+        self.stack.append(_Value(register, number))
+
+    def _register(self, number: int) -> str:
+        names = self.arch.dwarf_regs
+        return names[number] if number < len(names) else ""
+
+    def _constant(self, op: int) -> int:
+        if op in (0x10, 0x11):
+            return self._uleb() if op == 0x10 else self._sleb()
+        width = 1 << (op - 0x08) // 2
+        data = self.data[self.at : self.at + width]
+        if len(data) < width:
+            raise IndexError
+        self.at += width
+        return int.from_bytes(data, "little", signed=bool(op & 1))
+
+    def _block(self) -> bytes:
+        size = self._uleb()
+        data = self.data[self.at : self.at + size]
+        if len(data) < size:
+            raise IndexError
+        self.at += size
+        return data
+
+    def _uleb(self) -> int:
+        value, self.at = uleb(self.data, self.at)
+        return value
+
+    def _sleb(self) -> int:
+        value, self.at = sleb(self.data, self.at)
+        return value

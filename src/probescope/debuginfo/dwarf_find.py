@@ -1,0 +1,249 @@
+"""Finding in debug information without reading all of it: units by address, functions by address, types by name.
+
+    address -> .debug_aranges -> unit            what that does not cover: the ranges of the units' root entries
+    name    -> .debug_str, where it stands -> .debug_info, where that offset stands -> units -> their entries
+
+A name is thus found by two searches for bytes, at the speed of memory, and by walking over the few units that they
+lead to; no index is built and none is needed. Source of the layouts: DWARF 5, 6.1.2 (.debug_aranges).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from probescope.debuginfo import dwarf_const as c
+from probescope.debuginfo import dwarf_ranges
+from probescope.debuginfo.dwarf_data import Section
+from probescope.debuginfo.dwarf_die import Die
+from probescope.debuginfo.dwarf_file import DwarfFile
+from probescope.debuginfo.dwarf_unit import Unit
+from probescope.errors import DwarfError
+
+MAX_RANGES = 1 << 22
+MAX_PLACES = 64
+"""Places in .debug_str at which a name may stand (linkers share tails of strings) before all units are walked over."""
+CONTAINERS = frozenset({c.TAG_NAMESPACE, c.TAG_MODULE, *c.STRUCTS})
+NAMED_TYPES = frozenset({c.TAG_TYPEDEF, c.TAG_ENUM, *c.STRUCTS})
+_FUNCTION = frozenset({c.TAG_SUBPROGRAM})
+
+
+class Finder:
+    """What was found is remembered. Methods raise ``DwarfError``; one damaged unit does not hide the others."""
+
+    def __init__(self, dwarf: DwarfFile) -> None:
+        self.dwarf = dwarf
+        self._ranges: list[tuple[int, int, int]] | None = None
+        self._starts: list[int] = []
+        self._rest: list[tuple[int, int, int]] | None = None
+        self._functions: dict[Unit, dict[int, int]] = {}
+        self._types: dict[Unit, dict[str, list[int]]] = {}
+
+    # --- by address ---------------------------------------------------------------------------------------------------
+
+    def unit(self, address: int) -> Unit | None:
+        """The unit (the full one, where it is split) whose code an address is in."""
+        if self._ranges is None:
+            self._ranges = sorted(_aranges(self.dwarf))
+        found = _at(self._ranges, address)
+        if found is None:
+            found = _at(self._roots(), address)
+        return self.dwarf.full(self.dwarf.unit(found)) if found is not None else None
+
+    def _roots(self) -> list[tuple[int, int, int]]:
+        """Ranges of the units that .debug_aranges does not know."""
+        if self._rest is None:
+            known = {start for _, _, start in self._ranges or ()}
+            out: list[tuple[int, int, int]] = []
+            for start in self.dwarf.starts():
+                if start in known:
+                    continue
+                try:
+                    root = self.dwarf.unit(start).root
+                    if root.tag in (c.TAG_COMPILE_UNIT, c.TAG_SKELETON_UNIT):
+                        out += [(low, high, start) for low, high in dwarf_ranges.of(root)]
+                except DwarfError:
+                    continue
+            self._rest = sorted(out)
+        return self._rest
+
+    def function(self, address: int) -> Die | None:
+        """The function that is entered at an address."""
+        unit = self.unit(address)
+        if unit is None:
+            return None
+        at = self.functions(unit).get(address)
+        return unit.die(at) if at is not None else None
+
+    def functions(self, unit: Unit) -> dict[int, int]:
+        """Entry address -> position of the functions of a unit."""
+        found = self._functions.get(unit)
+        if found is None:
+            found = self._functions[unit] = {}
+            for at, abbrev in unit.select(_FUNCTION, None if _nests(unit) else CONTAINERS):
+                if not any(a in (c.AT_LOW_PC, c.AT_RANGES) for a, _, _ in abbrev.attributes):
+                    continue
+                entry = entry_of(unit.die(at))
+                if entry is not None:
+                    found.setdefault(entry, at)
+        return found
+
+    # --- by name ------------------------------------------------------------------------------------------------------
+
+    def types(self, name: str, near: Unit | None = None) -> Iterator[Die]:
+        """Definitions of types of a name, without its keyword; with or without the namespaces that it is in. Those of
+        ``near`` come first."""
+        last = name.rpartition("::")[2] if "<" not in name else name
+        seen: set[Unit] = set()
+        if near is not None:
+            seen.add(near)
+            yield from self._in_unit(near, name, last)
+        for unit in self._units_with(last):
+            if unit not in seen:
+                seen.add(unit)
+                yield from self._in_unit(unit, name, last)
+
+    def _in_unit(self, unit: Unit, name: str, last: str) -> Iterator[Die]:
+        try:
+            for at in self.type_names(unit).get(last, ()):
+                die = unit.die(at)
+                if not die.is_declaration and (name == last or unit.scope_of(at) + last == name):
+                    yield die
+        except DwarfError:
+            return
+
+    def type_names(self, unit: Unit) -> dict[str, list[int]]:
+        """Name -> positions of the types of a unit."""
+        found = self._types.get(unit)
+        if found is None:
+            found = self._types[unit] = {}
+            for at, abbrev in unit.select(NAMED_TYPES, CONTAINERS):
+                if any(a == c.AT_NAME for a, _, _ in abbrev.attributes):
+                    found.setdefault(unit.die(at).name, []).append(at)
+        return found
+
+    def _units_with(self, name: str) -> Iterator[Unit]:
+        """Units that may hold a name, in order of the file, the likely ones if that can be told."""
+        starts = sorted(_mentions(self.dwarf, name, self.dwarf.starts()))
+        for start in starts:
+            try:
+                yield self.dwarf.full(self.dwarf.unit(start))
+            except DwarfError:
+                continue
+
+
+def entry_of(die: Die) -> int | None:
+    """The address at which a function is entered; ``None`` if it has no code."""
+    low = die.address(c.AT_LOW_PC)
+    if low is not None:
+        return low
+    found = dwarf_ranges.of(die) if die.has(c.AT_RANGES) else []
+    return found[0][0] if found else None
+
+
+def _nests(unit: Unit) -> bool:
+    """Whether functions may be defined inside of others: anything but C and C++, whose lambdas are outside."""
+    language = unit.root.uint(c.AT_LANGUAGE) or 0
+    return language not in c.C_LANGUAGES and language not in c.CPP_LANGUAGES
+
+
+def _at(ranges: list[tuple[int, int, int]], address: int) -> int | None:
+    i = bisect_right(ranges, (address, 1 << 65, 0))
+    if not i:
+        return None
+    low, high, start = ranges[i - 1]
+    return start if low <= address < high else None
+
+
+def _aranges(dwarf: DwarfFile) -> Iterator[tuple[int, int, int]]:
+    """(begin, end, offset of the unit) of .debug_aranges; nothing behind the first malformed set."""
+    section = dwarf.section(".debug_aranges")
+    if section is None:
+        return
+    little = "little" if section.little else "big"
+    data = section.whole()
+    at = 0
+    while at + 12 <= len(data):
+        width = 4
+        length = int.from_bytes(data[at : at + 4], little)  # type: ignore[arg-type]
+        start = at + 4
+        if length == 0xFFFFFFFF:
+            width, length, start = 8, int.from_bytes(data[at + 4 : at + 12], little), at + 12  # type: ignore[arg-type]
+        end = start + length
+        head = data[start : start + 2 + width + 2]
+        if end > len(data) or len(head) < 4 + width or not length:
+            return
+        unit = int.from_bytes(head[2 : 2 + width], little)  # type: ignore[arg-type]
+        size, segment = head[-2], head[-1]
+        first = start + len(head)
+        first += -(first - at) % (2 * size) if size else 0
+        if size not in (4, 8) or segment:
+            return
+        yield from _pairs(data[first:end], size, section.little, unit)
+        at = end
+
+
+def _pairs(data: bytes, size: int, little: bool, unit: int) -> Iterator[tuple[int, int, int]]:
+    import struct
+
+    layout = struct.Struct(("<" if little else ">") + ("QQ" if size == 8 else "II"))
+    for low, length in layout.iter_unpack(data[: len(data) // layout.size * layout.size]):
+        if length:
+            yield low, low + length, unit
+
+
+# --- where a name is mentioned ----------------------------------------------------------------------------------------
+
+
+def _mentions(dwarf: DwarfFile, name: str, starts: list[int]) -> set[int]:
+    """Starts of the units in which a string, or a reference to it, stands; all units if it stands in too many."""
+    info, raw = dwarf.section(".debug_info"), name.encode("utf-8", "surrogateescape") + b"\0"
+    if info is None or dwarf.missing or any(_is_split(dwarf, s) for s in starts[:1]):
+        return set(starts)
+    out: set[int] = set()
+    needles = [raw]
+    for section in (dwarf.section(".debug_str"), dwarf.section(".debug_line_str")):
+        places = list(_take(section.find(raw), MAX_PLACES + 1)) if section is not None else []
+        if len(places) > MAX_PLACES:
+            return set(starts)
+        needles += [p.to_bytes(4, "little" if dwarf.elf.little else "big") for p in places]
+    for needle in needles:
+        out.update(_owners(info, needle, starts))
+    return out | _by_number(dwarf, needles[1:], starts)
+
+
+def _take(found: Iterator[int], most: int) -> Iterator[int]:
+    from itertools import islice
+
+    return islice(found, most)
+
+
+def _owners(section: Section, needle: bytes, starts: list[int]) -> Iterator[int]:
+    for at in section.find(needle):
+        i = bisect_right(starts, at)
+        if i:
+            yield starts[i - 1]
+
+
+def _is_split(dwarf: DwarfFile, start: int) -> bool:
+    root = dwarf.unit(start).root
+    return root.has(c.AT_DWO_NAME) or root.has(c.AT_GNU_DWO_NAME)
+
+
+def _by_number(dwarf: DwarfFile, needles: list[bytes], starts: list[int]) -> set[int]:
+    """Units that refer to strings by number: their parts of .debug_str_offsets are looked into."""
+    section = dwarf.section(".debug_str_offsets")
+    if section is None or not needles:
+        return set()
+    bases: list[tuple[int, int]] = []
+    for start in starts:
+        try:
+            base = dwarf.unit(start).root.uint(c.AT_STR_OFFSETS_BASE)
+        except DwarfError:
+            continue
+        if base is not None:
+            bases.append((base, start))
+    bases.sort()
+    hits = (at for needle in needles for at in section.find(needle))
+    found = (bisect_right(bases, (at, 1 << 64)) for at in hits)
+    return {bases[i - 1][1] for i in found if i}
