@@ -16,19 +16,11 @@ from probescope.lang.bt.types_c import CTypes
 from probescope.model.arch import X86_64, Arch
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import Site
-from probescope.model.types import Type, TypeTable
+from probescope.model.types import TypeTable
 
 if TYPE_CHECKING:
     from probescope.ir.program import Settings
     from probescope.lang.bt.lower_unit import LowerExpr, LowerStmt, Unit
-
-
-class Programs(TypeTable, Protocol):
-    """Types of traced programs, by their debug information."""
-
-    def named_in(self, path: str, name: str) -> Type | None:
-        """What a C name stands for in a binary; ``None`` if that does not know it."""
-        ...
 
 
 class Resolve(Protocol):
@@ -58,6 +50,10 @@ def _no_symbol(_path: str, _name: str) -> UserSymbol | None:
     return None
 
 
+def _nothing(_: Site) -> str:
+    return ""
+
+
 def _no_kfunc(_name: str, _source: str) -> bool:
     return False
 
@@ -66,13 +62,8 @@ def _no_kfunc(_name: str, _source: str) -> bool:
 class Environment:
     """What a script is compiled against: this host, the command line, and the way to look things up. Everything is
     asked only when a script needs it.
-def _nothing(_: Site) -> str:
-    return ""
-
-
 
     ``resolve``: probes to sites. ``types``: the kernel's C types, which should load itself when first asked.
-    ``programs``: those of the programs that are probed.
     ``kaddr``, ``uaddr``, ``cgroupid``: addresses of symbols and ids of cgroups; ``None`` where there is none.
     ``kfunc``: whether a kernel function exists, and may be called from such a probe (an empty one: at all).
     ``params`` are ``$1``..., ``options`` the named parameters, ``environment`` the process's variables. ``child``:
@@ -82,7 +73,6 @@ def _nothing(_: Site) -> str:
 
     resolve: Resolve
     types: TypeTable | None = None
-    programs: Programs | None = None
     kaddr: Callable[[str], int | None] = _none
     uaddr: Callable[[str, str], UserSymbol | None] = _no_symbol
     cgroupid: Callable[[str], int | None] = _none
@@ -95,6 +85,7 @@ def _nothing(_: Site) -> str:
     namespace: tuple[int, int] | None = None
     ncpus: int = 1
     mode: str = ""
+    unserved: Callable[[Site], str] = _nothing
 
 
 class ProgramState:
@@ -105,19 +96,18 @@ class ProgramState:
     ) -> None:
         tree = script.program
         self.source: Source = script.source
-    unserved: Callable[[Site], str] = _nothing
         self.env = env
         self.config: Config = script.config
         self.settings: Settings = settings_of(script.config)
-        self.types = CTypes(tree.declarations, env.types, env.programs)
+        self.types = CTypes(tree.declarations, env.types)
         self.maps = Maps()
         self.subprogs = {s.name: s for s in tree.subprogs}
         self.exprs = dict(exprs)
         self.stmts = dict(stmts)
         self.needs_unsafe: set[str] = set()
         self.places: dict[tuple[Span, str], Span] = {}  # (clause, name of a site) -> where its probe is written
+        self.chosen: dict[Span, tuple[str, ...]] = {}  # clause -> which of its fallback probes were taken, in words
         self.queue: deque[Unit] = deque()
 
     def config_values(self) -> list[tuple[str, int | bool | str]]:
         return values_of(self.config)
-        self.chosen: dict[Span, tuple[str, ...]] = {}  # clause -> which of its fallback probes were taken, in words
