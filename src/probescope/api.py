@@ -86,14 +86,18 @@ class Built:
 
 def build(request: Request) -> Built:
     """Parse, check, lower and plan. Raises ScriptError, ProbeError, UsageError or KernelError."""
-    from probescope.collect.host import plan_request
+    from probescope.collect.host import barred, plan_request
     from probescope.collect.options import SessionOptions
+    from probescope.errors import ScriptError
     from probescope.front import lower
     from probescope.plan.bpf import plan_bpf
 
     program, warnings = lower(request)
-    plan = plan_bpf(program, plan_request(SessionOptions(pid=request.pid, via=request.via)))
-    return Built(request, program, plan, warnings)
+    try:
+        plan = plan_bpf(program, plan_request(SessionOptions(pid=request.pid, via=request.via)))
+    except ScriptError as e:
+        raise barred() or e from None
+    return Built(request, program, plan, (*warnings, *plan.warnings))
 
 
 def run(

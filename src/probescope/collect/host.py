@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Literal
 
 from probescope.bpf.unit import Options
@@ -21,6 +22,7 @@ INITIAL_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO of include/linux/proc_ns
 
 if TYPE_CHECKING:
     from probescope.debuginfo.kallsyms import Kallsyms
+    from probescope.errors import KernelError
 
 State = Literal["yes", "no", "unknown"]
 
@@ -77,6 +79,19 @@ def plan_request(options: SessionOptions, pid: int = 0) -> PlanRequest:
     )
 
 
+def barred() -> KernelError | None:
+    """What stands in the way of every plan: a kernel or container where even a map of the simplest kind, or an event,
+    is refused. ``None`` if nothing of the kind does."""
+    from probescope.kernel.advice import kernel_error
+    from probescope.kernel.features import probe
+
+    for feature, call in (("map:array", "bpf(BPF_MAP_CREATE)"), ("perf:software", "perf_event_open")):
+        answer = probe(feature)
+        if answer.yes is False and answer.errno in (errno.EPERM, errno.EACCES, errno.ENOSYS):
+            return kernel_error(call, answer.errno)
+    return None
+
+
 def compile_options(program: Program, plan: BpfPlan, cpid: int) -> Options:
     """What the compiler may count on here."""
     return Options(
@@ -90,6 +105,7 @@ def compile_options(program: Program, plan: BpfPlan, cpid: int) -> Options:
         namespace=own_namespace(),
         ring_wakeup=False,
         per_cpu_offset=_per_cpu_offset(program),
+        unwind=program.settings.unwind != "off",
     )
 
 

@@ -52,6 +52,16 @@ class Situation:
     def privileged(self) -> bool:
         return self.privileges.can_trace_with_bpf
 
+    @property
+    def filtered(self) -> bool:
+        """Whether system calls of this process are filtered."""
+        from probescope.kernel.host import host
+
+        try:
+            return "\nSeccomp:\t2\n" in host().read_text("/proc/self/status", 1 << 16)
+        except OSError:
+            return False
+
     def setting(self, name: str) -> int:
         """A sysctl as a number; 0 if it cannot be read."""
         from probescope.kernel.machine import sysctl_int

@@ -30,6 +30,14 @@ def _container(_: Situation) -> Iterator[str]:
     )
 
 
+def _filtered(s: Situation) -> bool:
+    """Whether a filter of system calls (seccomp mode 2) holds for this process, as proc_pid_status(5) shows it."""
+    return s.privileged and s.filtered
+
+
+_FILTER = "a filter of system calls may forbid it: seccomp of a container, or SystemCallFilter= of a systemd unit"
+
+
 def _in_container(s: Situation) -> bool:
     return any(s.exists(p) for p in _CONTAINERS)
 
@@ -113,6 +121,8 @@ RULES: tuple[Rule, ...] = (
     Rule("perf_event_open", _DENIED, _lockdown, lambda s: s.privileges.lockdown in {"integrity", "confidentiality"}),
     Rule("bpf(", _DENIED, _container, _in_container),
     Rule("perf_event_open", _DENIED, _container, _in_container),
+    Rule("bpf(", (*_DENIED, e.ENOSYS), _FILTER, _filtered),
+    Rule("perf_event_open", (*_DENIED, e.ENOSYS), _FILTER, _filtered),
     Rule("bpf(BPF_MAP_CREATE)", (e.EPERM,), _memlock, _old_memlock),
     Rule(
         "bpf(BPF_PROG_LOAD)",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from probescope.bpf.unit import Unit
 from probescope.frozen import dataclass
 from probescope.model.plan import Plan
 from probescope.plan.mechanism import Offers
+
+if TYPE_CHECKING:
+    from probescope.diagnostics import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,8 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True)
 class BpfPlan:
-    """A plan and the units to compile for it."""
+    """A plan and the units to compile for it. ``warnings``: probes that it goes without, because the script says so."""
 
     plan: Plan
     units: tuple[Unit, ...]
+    warnings: tuple[Diagnostic, ...] = ()

@@ -12,6 +12,7 @@ from probescope.kernel.fake import FakeHost
 from probescope.kernel.host import use_host
 from probescope.kernel.uapi import perf as p
 
+FILTERED = {"/proc/self/status": "Name:\tx\nCapEff:\t000001ffffffffff\nSeccomp:\t2\nSeccomp_filters:\t1\n"}
 ROOT = "Name:\tx\nCapEff:\t000001ffffffffff\n"
 USER = "Name:\tx\nCapEff:\t0000000000000000\n"
 
@@ -25,6 +26,8 @@ def hints(files: dict[str, str], call: str, number: int, **context) -> str:
     ("files", "call", "number", "context", "says"),
     [
         ({"/proc/self/status": USER}, "bpf(BPF_MAP_CREATE)", errno.EPERM, {}, "CAP_BPF, CAP_PERFMON missing"),
+        (FILTERED, "bpf(BPF_MAP_CREATE)", errno.EPERM, {}, "filter of system calls"),
+        (FILTERED, "perf_event_open", errno.ENOSYS, {}, "filter of system calls"),
         ({}, "perf_event_open", errno.EILSEQ, {"pmu": "kprobe"}, "no instruction begins at this offset"),
         ({"/proc/self/status": USER}, "bpf(BPF_PROG_LOAD)", errno.EPERM, {}, "--ambient-caps +bpf,+perfmon"),
         (

@@ -2,10 +2,11 @@
 
 import pytest
 
-from probescope.errors import ProbeError
+from probescope.diagnostics import Span
+from probescope.errors import ScriptError
 from probescope.ir.expr import Arg, Const, Context, MapGet, ReadStr
 from probescope.ir.expr import Field as Asked
-from probescope.ir.program import Action, Clause, MapDecl, Program
+from probescope.ir.program import Action, Clause, MapDecl, Program, Settings
 from probescope.ir.stmt import Discard, Emit, MapSet, MapUpdate
 from probescope.model.plan import (
     AttachKprobeMulti,
@@ -115,8 +116,51 @@ def test_unknown_is_not_no():
 
 def test_nothing_serves():
     site = Site("kprobe:f", "kprobe", KprobeAttach("f", traceable=True))
-    with pytest.raises(ProbeError, match="kprobe:f cannot be used here"):
+    with pytest.raises(ScriptError, match="kprobe:f cannot be used here"):
         plan(([site], HIT), maps=COUNT, no=("attach:kprobe", "attach:kprobe_multi"))
+
+
+NO_KPROBES = Offers("attach:kprobe", "attach:kprobe_multi")
+POINT = Span(3, 1, 3, 9)
+
+
+def mixed(policy, *more):
+    """Two kprobes of one pattern and, if asked for, a tracepoint."""
+    bad = tuple(Site(f"kprobe:{f}", "kprobe", KprobeAttach(f, traceable=True)) for f in "fg")
+    sites = (*bad, *more)
+    clause = Clause(0, sites, HIT, points=(*(POINT for _ in bad), *(Span(4, 1, 4, 2) for _ in more)))
+    return Program((clause,), COUNT, settings=Settings(missing_probes=policy))
+
+
+def test_what_nothing_serves_is_told_at_its_place():
+    """One finding for all of a pattern, at the attach point, with the way on."""
+    with pytest.raises(ScriptError) as e:
+        plan_bpf(mixed("error", syscall("sys_enter_x", 1)), PlanRequest(NO_KPROBES))
+    (found,) = e.value.diagnostics
+    assert found.span == POINT
+    assert found.message.startswith("kprobe:f and 1 more cannot be used here: ")
+    assert found.hints[-1] == "config = { missing_probes = warn } goes on without it"
+
+
+@pytest.mark.parametrize(("policy", "warned"), [("warn", 1), ("ignore", 0)])
+def test_a_program_may_go_on_without_what_nothing_serves(policy, warned):
+    """``missing_probes`` holds for probes that no mechanism serves as for those that are not there."""
+    made = plan_bpf(mixed(policy, syscall("sys_enter_x", 1)), PlanRequest(NO_KPROBES))
+    assert [u.sites for u in made.units] == [(2,)]
+    assert made.plan.probes == 1
+    assert [(w.severity, w.span) for w in made.warnings] == [("warning", POINT)] * warned
+
+
+def test_a_program_of_which_nothing_is_left_is_refused():
+    with pytest.raises(ScriptError, match="kprobe:f and 1 more"):
+        plan_bpf(mixed("ignore"), PlanRequest(NO_KPROBES))
+
+
+def test_a_site_with_a_reason_is_not_planned():
+    """What a source knows to be of no use is refused with its words, though a mechanism would take it."""
+    site = Site("kprobe:f", "kprobe", KprobeAttach("f", traceable=True), reason="it is on the kernel's blacklist")
+    with pytest.raises(ScriptError, match="cannot be used here: it is on the kernel's blacklist"):
+        plan(([site], HIT), maps=COUNT)
 
 
 def test_kprobes_by_one_link():
