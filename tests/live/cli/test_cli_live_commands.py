@@ -186,8 +186,10 @@ def test_examples_work(command, line, tmp_path):
     target = text.partition(" > ")[2]
     if target:
         Path(target).parent.mkdir(parents=True, exist_ok=True)
+    for name in (w for w in words(line) if w.endswith(".folded")):
+        (tmp_path / name).write_text("main;parse 3\n")
     done = subprocess.run(
-        ["bash", "-c", text], capture_output=True, text=True, timeout=120, env=environment, check=False
+        ["bash", "-c", text], capture_output=True, text=True, timeout=120, env=environment, check=False, cwd=tmp_path
     )
     assert "Traceback" not in done.stderr
     allowed = {0, 1} if " -p $$" in line else {0}  # a shell need not have USDT probes

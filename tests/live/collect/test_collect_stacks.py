@@ -142,7 +142,7 @@ def test_collect_rust_names(tmp_path: Path) -> None:
         pytest.skip("needs rustc")
     source = tmp_path / "r.rs"
     source.write_text(
-        "mod deep { #[inline(never)] pub fn work(n: u64) -> u64 { std::hint::black_box(n) + 1 } }\n"
+        "mod deep { #[inline(never)] pub fn work(n: u64) -> u64 { unsafe { std::ptr::read_volatile(&n) + 1 } } }\n"
         "#[inline(never)] fn caller(n: u64) -> u64 { deep::work(n) + 2 }\n"
         'fn main() { println!("{}", caller(std::env::args().count() as u64)); }\n'
     )
