@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from itertools import count
 
 from probescope.bpf.unit import SiteBy, Unit
-from probescope.errors import ProbeError
 from probescope.frozen import dataclass
 from probescope.ir.needs import Needs, needs
 from probescope.ir.program import Clause, Program
@@ -20,6 +19,7 @@ from probescope.model.site import Site, UprobeAttach
 from probescope.plan.attach import attach_steps, load_step
 from probescope.plan.ladder import Asked, Rung, rungs
 from probescope.plan.order import in_order
+from probescope.plan.refused import Refused, without
 from probescope.plan.request import BpfPlan, PlanRequest
 from probescope.plan.user import user_clauses, user_steps, why_not
 
@@ -37,7 +37,8 @@ class _Placed:
 
 
 def plan_bpf(program: Program, request: PlanRequest) -> BpfPlan:
-    """Raises ``ProbeError`` for a site that nothing here can serve, with the reasons."""
+    """Raises ``ScriptError`` for sites that nothing here can serve, with the reasons, unless the program goes on
+    without them (``missing_probes``) and others are left."""
     numbers = _site_numbers(program)
     in_user = user_clauses(program) if request.via == "auto" else frozenset[int]()
     choices: list[Choice] = []
@@ -45,6 +46,7 @@ def plan_bpf(program: Program, request: PlanRequest) -> BpfPlan:
     loads: list[Step] = []
     attaches: list[Step] = []
     user: list[Step] = []
+    refused: list[Refused] = []
     serial = count()
     for clause in program.clauses:
         if clause.id in in_user:
@@ -52,12 +54,13 @@ def plan_bpf(program: Program, request: PlanRequest) -> BpfPlan:
             choices.append(_user_choice(clause, numbers[clause.id]))
             continue
         asked = Asked(needs(clause), len(clause.sites))
-        for group in _groups(_place(clause, numbers[clause.id], asked, request), asked.needs, request):
+        for group in _groups(_place(clause, numbers[clause.id], asked, request, refused), asked.needs, request):
             unit = _unit(f"c{clause.id}_{next(serial)}", clause, group, asked.needs, request)
             units.append(unit)
             choices.append(_choice(clause, group))
             loads.append(load_step(unit, group[0].rung, group[0].site))
             attaches += attach_steps(unit, [(p.number, p.site) for p in group], group[0].rung, request)
+    warnings = without(program, refused, alone=not choices)
     plan = Plan(
         "bpf",
         tuple(choices),
@@ -65,7 +68,7 @@ def plan_bpf(program: Program, request: PlanRequest) -> BpfPlan:
         notes=_notes(program),
         sites=tuple(s.name for s in program.sites),
     )
-    return BpfPlan(plan, tuple(units))
+    return BpfPlan(plan, tuple(units), warnings)
 
 
 def _site_numbers(program: Program) -> dict[int, tuple[int, ...]]:
@@ -76,24 +79,21 @@ def _site_numbers(program: Program) -> dict[int, tuple[int, ...]]:
     return out
 
 
-def _place(clause: Clause, numbers: tuple[int, ...], asked: Asked, request: PlanRequest) -> list[_Placed]:
+def _place(
+    clause: Clause, numbers: tuple[int, ...], asked: Asked, request: PlanRequest, refused: list[Refused]
+) -> list[_Placed]:
+    """``refused`` takes what nothing can serve."""
     out = []
-    for number, site in zip(numbers, clause.sites, strict=True):
+    for i, (number, site) in enumerate(zip(numbers, clause.sites, strict=True)):
         rejected: list[Rejected] = []
-        for rung in rungs(site, asked, request.offers):
+        for rung in () if site.reason else rungs(site, asked, request.offers):
             if not rung.reason:
                 out.append(_Placed(number, site, rung, tuple(rejected)))
                 break
             rejected.append(Rejected(rung.mechanism.name, rung.reason))
         else:
-            raise _cannot(site, rejected)
+            refused.append(Refused(site, clause.points[i] if clause.points else clause.span, tuple(rejected)))
     return out
-
-
-def _cannot(site: Site, rejected: list[Rejected]) -> ProbeError:
-    why = site.reason or "; ".join(f"{r.mechanism}: {r.reason}" for r in rejected)
-    instead = f"probescope explain '{site.name}' says what works instead, probescope doctor how to get it"
-    return ProbeError(f"{site.name} cannot be used here ({why})", hints=[*site.notes, instead])
 
 
 def _groups(placed: list[_Placed], asked: Needs, request: PlanRequest) -> Iterable[list[_Placed]]:

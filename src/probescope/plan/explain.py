@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from probescope.errors import ProbeError
+from probescope.errors import ScriptError
 from probescope.frozen import replace
 from probescope.ir.needs import NO_NEEDS, Needs, needs
 from probescope.ir.program import Clause, MapDecl, Program
@@ -239,7 +239,7 @@ def _refusal(program: Program, clause: Clause, facts: Facts) -> str:
     if bad is None:
         try:
             plan_bpf(replace(program, clauses=(clause,)), facts.request)
-        except ProbeError as e:
+        except ScriptError as e:
             asked = Asked(needs(clause), len(clause.sites))
             bad = next((s for s in clause.sites if not _serves(s, asked, facts)), None)
             if bad is None:
