@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from probescope.ir.program import Program
     from probescope.lang.bt.check_program import Environment, UserSymbol
     from probescope.lang.bt.frontend import ScriptOptions
+    from probescope.model.types import Enum, Layout, Type
 
 SEVERAL = 4  # kprobes from which on it is worth to read ftrace's list of functions
 MOST_PROBES = 1 << 20  # the script's own max_probes is checked by the language
@@ -67,9 +68,11 @@ def environment(request: Request) -> Environment:
     from probescope.kernel.machine import possible_cpus
     from probescope.lang.bt.check_program import Environment
 
+    resolver = _Resolver(request)
     return Environment(
-        resolve=_Resolver(request),
+        resolve=resolver,
         types=kernel_types(),
+        programs=resolver.programs,
         kaddr=_kernel_address,
         uaddr=_UserAddresses(request),
         cgroupid=_cgroup,
@@ -127,14 +130,43 @@ class _Resolver:
                 need_fields=fields,
                 max_probes=MOST_PROBES,
                 unsafe=request.unsafe,
+                debug_dirs=request.debug_dirs,
             )
             for fields in (False, True)
         }
+        self.programs = _Programs(self._contexts[True])
 
     def __call__(self, spec: ProbeSpec, need_fields: bool) -> Sequence[Site]:
         from probescope.sources import registry
 
         return registry.resolve(spec, self._contexts[need_fields])
+
+
+class _Programs:
+    """``Programs`` over the debug information of binaries, which is not touched before somebody asks."""
+
+    def __init__(self, ctx: ResolveContext) -> None:
+        self._ctx = ctx
+
+    def named_in(self, path: str, name: str) -> Type | None:
+        from probescope.sources.uprobe_types import program_types
+
+        return program_types(self._ctx).named_in(path, name, self._ctx)
+
+    def layout(self, name: str) -> Layout | None:
+        return self._ctx.programs.layout(name) if self._ctx.programs is not None else None
+
+    def named(self, name: str) -> Type | None:
+        return None
+
+    def enumerator(self, name: str) -> tuple[Enum, int] | None:
+        return None
+
+    def enum_values(self, name: str) -> tuple[tuple[str, int], ...]:
+        return self._ctx.programs.enum_values(name) if self._ctx.programs is not None else ()
+
+    def names(self) -> list[str]:
+        return self._ctx.programs.names() if self._ctx.programs is not None else []
 
 
 def _child_path(command: str) -> str:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from probescope.cli.output import add_output_options
+from probescope.cli.parsing import debug_dirs
 from probescope.cli.streams import open_closed_streams
 from probescope.errors import SessionError
 
@@ -51,6 +52,9 @@ def _program_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("-c", "--cmd", metavar="COMMAND", help="start a program, trace until it ends; cpid is its pid")
     p.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="DIR", help="where #include looks")
     p.add_argument("--include", action="append", default=[], metavar="FILE", help="a header to read first")
+    p.add_argument(
+        "--debuginfo", action="append", default=[], metavar="DIR", help="where debug files are looked for too"
+    )
     p.add_argument("--unsafe", action="store_true", help="allow system(), signal(), override() and the like")
     p.add_argument("--via", choices=("auto", "bpf"), default="auto", help="bpf: run every clause in the kernel")
 
@@ -112,6 +116,7 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         via=args.via,
         include_dirs=tuple(args.include_dirs),
         includes=tuple(args.include),
+        debug_dirs=debug_dirs(args.debuginfo),
         texts=args.format in ("text", "folded"),
         everything=args.everything,
         signals=True,
@@ -155,8 +160,12 @@ def _list(args: argparse.Namespace) -> int:
     if args.format not in ("text", "json"):
         raise UsageError(f"-f {args.format} is for programs, not for lists", hints=["-f json"])
     code = 0
+    dirs = debug_dirs(args.debuginfo)
     for pattern in ",".join(args.words or ["*"]).split(","):
-        code = max(code, show(pattern, verbose=args.verbose, pid=args.pid or -1, as_json=args.format == "json"))
+        code = max(
+            code,
+            show(pattern, verbose=args.verbose, pid=args.pid or -1, as_json=args.format == "json", dirs=dirs),
+        )
     return code
 
 

@@ -22,7 +22,8 @@ _ARGUMENTS = ("kprobe", "uprobe", "usdt", "rawtracepoint")
 _FIELDS = ("tracepoint", "kprobe", "fentry", "fexit", "rawtracepoint", "uprobe", "iter")
 _RETURNS = ("kretprobe", "uretprobe", "fexit")
 _SPECIAL = frozenset({"begin", "end", "self"})
-_PERF = frozenset({"profile", "interval", "software", "hardware", "watchpoint", "asyncwatchpoint"})
+_PERF = ("profile", "interval", "software", "hardware", "watchpoint", "asyncwatchpoint")
+_CONTEXTS = ("kprobe", "kretprobe", "uprobe", "uretprobe", "usdt", "iter", "fentry", "fexit", "rawtracepoint", *_PERF)
 MAX_ARGUMENT = 31
 
 
@@ -81,11 +82,11 @@ def argument_field(u: Unit, base: ast.Name | ast.Call, node: ast.Field) -> V | N
 
 def _field_value(u: Unit, f: Field, span: Span) -> V:
     t: Type = f.type
-    if isinstance(t, Pointer) and t.space == "none":
     if isinstance(f.where, MemBytes):  # a place: what is not asked for is not read
         from probescope.lang.bt.lower_access import spread
 
         return V(spread(u, t), address=add(ir.Reg(U64, f.where.reg, span=span), f.where.offset), space="user")
+    if isinstance(t, Pointer) and t.space == "none":
         t = Pointer(t.target, u.space, t.size)
         return V(t, cast(ir.Field(f.type, f.name, span=span), t))
     if isinstance(t, Int):
@@ -96,10 +97,10 @@ def _field_value(u: Unit, f: Field, span: Span) -> V:
 
 def _no_field(u: Unit, site: Site, node: ast.Field) -> V:
     names = [f.name for f in site.fields]
-    near = [f"did you mean '{n}'?" for n in nearest(node.name, names)[:1]]
     lost = [n for n in site.notes if n.startswith(f"{node.name} cannot be read: ")]
     if lost:
         return u.error(f"{lost[0]} ({site.name})", node.span)
+    near = [f"did you mean '{n}'?" for n in nearest(node.name, names)[:1]]
     if not names:
         near = list(site.notes) if site.source == "uprobe" else ["its arguments are not known here"]
     elif not near:
@@ -134,10 +135,10 @@ def _retval(u: Unit, span: Span) -> V:
     site = u.ask("ret")
     tag = "user" if space_of(site) == "user" else "kernel"
     if site.source != "fexit":
-        return V(lint(8, False, tag=tag), ir.Ret(U64, span=span))  # type: ignore[arg-type]
         number = site.ret.type if site.ret is not None else U64
         if isinstance(number, Int | Enum | Bool) and number != U64:
             return _small_result(number, span)
+        return V(lint(8, False, tag=tag), ir.Ret(U64, span=span))  # type: ignore[arg-type]
     if site.ret is None:
         return u.error(f"{site.name} returns nothing", span)
     t = site.ret.type
@@ -148,7 +149,6 @@ def _retval(u: Unit, span: Span) -> V:
     return V(t, e)
 
 
-# --- the site itself --------------------------------------------------------------------------------------------------
 def _small_result(t: Int | Enum | Bool, span: Span) -> V:
     """A number of which only some bytes of the register are returned, with its sign: what else is in the register is
     left over from before."""
@@ -169,9 +169,14 @@ def typed_result(u: Unit, base: ast.Name | ast.Call) -> V | None:
     return V(site.ret.type, cast(ir.Ret(U64, span=base.span), site.ret.type))
 
 
+# --- the site itself --------------------------------------------------------------------------------------------------
 
 
 def _ctx(u: Unit, span: Span) -> V:
+    if any(s.source == "tracepoint" for s in u.sites):
+        return u.error("Use args instead of ctx in tracepoint", span)
+    if _wrong_probe(u, "The ctx builtin", _CONTEXTS, span):
+        return NOTHING
     site = u.ask("ctx")
     e = ir.Context(CONTEXT["ctx"].type, "ctx", span=span)
     struct = _context_struct(site)
@@ -219,16 +224,16 @@ LOWER: dict[str, Callable[[Unit, Span], V]] = {
 }
 
 
-def aspect(site: Site, ask: tuple[str, object]) -> object:
-    """What a site answers to something that was asked of it: sites with equal answers share one clause."""
-    what, detail = ask
-    match what:
-        case "field":
 def _fixed(f: Field) -> Location | None:
     """Places that end up in the code of a clause."""
     return f.where if isinstance(f.where, MemBytes) else None
 
 
+def aspect(site: Site, ask: tuple[str, object]) -> object:
+    """What a site answers to something that was asked of it: sites with equal answers share one clause."""
+    what, detail = ask
+    match what:
+        case "field":
             found = site.field(str(detail))
             return (found.type, _fixed(found)) if found is not None else UNKNOWN
         case "arg":
@@ -243,9 +248,9 @@ def _fixed(f: Field) -> Location | None:
             return space_of(site)
         case "ctx":
             return _context_struct(site)
+        case "binary":
+            return site.attach.path if isinstance(site.attach, UprobeAttach) else ""
         case "source":
             return site.source
         case _:
             return site.name
-        case "binary":
-            return site.attach.path if isinstance(site.attach, UprobeAttach) else ""

@@ -16,11 +16,19 @@ from probescope.lang.bt.types_c import CTypes
 from probescope.model.arch import X86_64, Arch
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import Site
-from probescope.model.types import TypeTable
+from probescope.model.types import Type, TypeTable
 
 if TYPE_CHECKING:
     from probescope.ir.program import Settings
     from probescope.lang.bt.lower_unit import LowerExpr, LowerStmt, Unit
+
+
+class Programs(TypeTable, Protocol):
+    """Types of traced programs, by their debug information."""
+
+    def named_in(self, path: str, name: str) -> Type | None:
+        """What a C name stands for in a binary; ``None`` if that does not know it."""
+        ...
 
 
 class Resolve(Protocol):
@@ -64,6 +72,7 @@ class Environment:
     asked only when a script needs it.
 
     ``resolve``: probes to sites. ``types``: the kernel's C types, which should load itself when first asked.
+    ``programs``: those of the programs that are probed.
     ``kaddr``, ``uaddr``, ``cgroupid``: addresses of symbols and ids of cgroups; ``None`` where there is none.
     ``kfunc``: whether a kernel function exists, and may be called from such a probe (an empty one: at all).
     ``params`` are ``$1``..., ``options`` the named parameters, ``environment`` the process's variables. ``child``:
@@ -73,6 +82,7 @@ class Environment:
 
     resolve: Resolve
     types: TypeTable | None = None
+    programs: Programs | None = None
     kaddr: Callable[[str], int | None] = _none
     uaddr: Callable[[str, str], UserSymbol | None] = _no_symbol
     cgroupid: Callable[[str], int | None] = _none
@@ -99,7 +109,7 @@ class ProgramState:
         self.env = env
         self.config: Config = script.config
         self.settings: Settings = settings_of(script.config)
-        self.types = CTypes(tree.declarations, env.types)
+        self.types = CTypes(tree.declarations, env.types, env.programs)
         self.maps = Maps()
         self.subprogs = {s.name: s for s in tree.subprogs}
         self.exprs = dict(exprs)
