@@ -226,8 +226,8 @@ REFUSED = {
         ),
         (
             "struct A { struct B b; } kprobe:f { print(sizeof(struct A)); }",
-            "the size of struct A is not known",
-            "sizeof(struct A)",
+            "struct A cannot be laid out: struct B is not defined",
+            "struct A { struct B b; }",
         ),
         ("kprobe:f { $p = (void *)arg0; print(*$p); }", "Can not dereference a pointer to void", "*$p"),
     ],

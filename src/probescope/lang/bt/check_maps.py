@@ -34,6 +34,7 @@ class MapInfo:
         "keyed",
         "kind",
         "labels",
+        "locked",
         "name",
         "readers",
         "used",
@@ -55,6 +56,7 @@ class MapInfo:
         self.used = False
         self.wanted = False  # its value was read before anything was known of it
         self.written = False
+        self.locked = False  # its types must not change now
 
     def read_by(self, reader: Reader) -> None:
         self.readers.add(reader)
@@ -83,6 +85,8 @@ class MapInfo:
         if found is None:
             return self.key_mismatch(t)
         if found != self.key:
+            if self.locked and self.key is not UNKNOWN:
+                return locked_mismatch(f"@{self.name}", t, self.key)
             self.key = found
             self.changed()
         return ""
@@ -98,6 +102,8 @@ class MapInfo:
         if found is None:
             return self._mismatch(t)
         if found != self.value:
+            if self.locked and self.value is not UNKNOWN:
+                return locked_mismatch(f"@{self.name}", t, self.value)
             self.value = found
             self.changed()
         return ""
@@ -135,6 +141,13 @@ class MapInfo:
     @property
     def settled_key(self) -> Type | None:
         return settle(self.key) if self.keyed else None
+
+
+def locked_mismatch(name: str, new: Type, old: Type | Agg) -> str:
+    return (
+        f"Type mismatch for {name}: this type has been locked, since a comptime condition around this asked for it. "
+        f"The new type '{show(new)}' doesn't fit into the locked type '{show(old)}'"
+    )
 
 
 def _args(agg: Agg) -> str:

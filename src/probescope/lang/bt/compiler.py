@@ -57,7 +57,7 @@ def compile_script(source: Source, env: Environment) -> Compiled:
 
 def _compiled(script: Script, env: Environment) -> Compiled:
     state = ProgramState(script, env, EXPRS, STMTS)
-    findings: list[Diagnostic] = declare_maps(state, script.program)
+    findings: list[Diagnostic] = [*_check_c(state, script.program), *declare_maps(state, script.program)]
     resolver = Resolver(state)
     units = _units(state, script.program, resolver)
     findings += resolver.findings
@@ -70,6 +70,14 @@ def _compiled(script: Script, env: Environment) -> Compiled:
         raise ScriptError(_ordered(findings))
     program = assemble(state, units)
     return Compiled(program, tuple(_ordered([*script.warnings, *findings])), script)
+
+
+def _check_c(state: ProgramState, tree: ast.Program) -> list[Diagnostic]:
+    if not tree.declarations:
+        return []
+    from probescope.lang.bt.check_ctypes import check_c
+
+    return check_c(state, tree)
 
 
 def declare_maps(state: ProgramState, tree: ast.Program) -> list[Diagnostic]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from probescope.ir import expr as ir
 from probescope.ir.stmt import MapUpdate
 from probescope.lang.bt import ast
+from probescope.lang.bt.check_unstable import forbidden
 from probescope.lang.bt.functions_args import lit_arg, str_lit
 from probescope.lang.bt.lower_map import slot
 from probescope.lang.bt.lower_unit import Unit
@@ -90,6 +91,8 @@ def _lhist(u: Unit, call: ast.Call) -> tuple[int, ...] | None:
 
 
 def _tseries(u: Unit, call: ast.Call) -> tuple[int, ...] | None:
+    if forbidden(u, "tseries", call.span):
+        return None
     interval, count = lit_arg(u, call, 1), lit_arg(u, call, 2)
     inner = str_lit(u, call, 3) if len(call.args) > 3 else ""
     if interval is None or count is None or inner is None:

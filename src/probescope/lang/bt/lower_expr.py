@@ -167,7 +167,10 @@ def _branch(u: Unit, node: ast.If, i: int) -> V:
         chosen = comptime_bool(u, branch.condition)
         if chosen is None:
             return NOTHING
-        return u.expr(branch.body) if chosen else _branch(u, node, i + 1)
+        from probescope.lang.bt.lower_lock import locked
+
+        with locked(u, branch.condition):
+            return u.expr(branch.body) if chosen else _branch(u, node, i + 1)
     cond = u.expr(branch.condition)
     return choose(u, cond, branch.condition, lambda: u.expr(branch.body), lambda: _branch(u, node, i + 1), node)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from probescope.diagnostics import Span, nearest
 from probescope.ir import expr as ir
 from probescope.lang.bt import ast
+from probescope.lang.bt.check_unstable import forbidden
 from probescope.lang.bt.lower_unit import Unit
 from probescope.lang.bt.lower_value import NOTHING, V, const, text
 from probescope.lang.bt.types import UNKNOWN, settle, show
@@ -53,6 +54,8 @@ def offset_in(u: Unit, t: Type, path: tuple[str, ...], span: Span) -> int | None
 
 def typeinfo(u: Unit, node: ast.Typeinfo) -> V:
     """A record of (btf_id, base_type, full_type); ids are not known here."""
+    if forbidden(u, "typeinfo", node.span):
+        return NOTHING
     t = type_of(u, node.of)
     if t is UNKNOWN:
         return NOTHING

@@ -78,7 +78,9 @@ def assign(u: Unit, node: ast.Assign) -> None:
         case ast.Var():
             lower_var.assign(u, node)
         case ast.Map() | ast.MapItem():
-            if not _observe(u, node, node.value):
+            if u.unevaluated:
+                u.error("Map assignments not allowed inside of typeof, typeinfo, sizeof or offsetof", node.span)
+            elif not _observe(u, node, node.value):
                 lower_map.assign(u, node)
         case _:
             u.error("only variables and maps can be assigned to", node.target.span)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from probescope.ir import expr as ir
 from probescope.ir.stmt import Assign
 from probescope.lang.bt import ast
+from probescope.lang.bt.check_maps import locked_mismatch
 from probescope.lang.bt.lower_convert import coerce, convert, zero
 from probescope.lang.bt.lower_ops import apply
 from probescope.lang.bt.lower_unit import Unit
@@ -94,6 +95,9 @@ def _at_width(u: Unit, v: V, t: Type, node: ast.Assign) -> ir.Expr | None:
 
 def _mismatch(u: Unit, var: Var, v: V, node: ast.Node) -> None:
     if u.failed and not v.known:
+        return
+    if var.locked:
+        u.error(locked_mismatch(f"${var.written}", v.type, var.type), node.span)
         return
     t = show(var.type)
     u.error(

@@ -14,9 +14,9 @@ from probescope.model.types import Type
 
 class Var:
     """``fixed``: its type was declared. ``read``: its type was used in this run, so that a change of it asks for
-    another."""
+    another. ``locked``: its type must not change now."""
 
-    __slots__ = ("assigned", "declared", "fixed", "name", "read", "span", "type", "written")
+    __slots__ = ("assigned", "declared", "fixed", "locked", "name", "read", "span", "type", "written")
 
     def __init__(self, name: str, written: str, span: Span) -> None:
         self.name = name
@@ -24,6 +24,7 @@ class Var:
         self.span = span
         self.type: Type = UNKNOWN
         self.fixed = False
+        self.locked = False
         self.declared = False
         self.assigned = False
         self.read = False
@@ -103,6 +104,8 @@ class Scopes:
         if found is None:
             return False
         if found is not var.type and found != var.type:
+            if var.locked:
+                return False
             self.changed = self.changed or var.read
             var.type = self._types[var.name] = found
         return True

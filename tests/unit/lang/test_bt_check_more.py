@@ -1,0 +1,60 @@
+"""What is refused beyond types: contradictions, what stands where nothing happens, names that are taken."""
+
+from __future__ import annotations
+
+import pytest
+from bt_host import findings
+
+CONDITION = 'if comptime (typeinfo({what}).full_type == "uint32") {{ {body} }}'
+REFUSED = {
+    # a branch that would undo its own condition
+    "begin { " + CONDITION.format(what="@a", body="@a = (uint64)2;") + " @a = (uint32)1; }": "has been locked",
+    "begin { " + CONDITION.format(what="@a", body="@a[(uint64)2] = 2;") + " @a[(uint32)1] = 1; }": "has been locked",
+    "begin { let $c; " + CONDITION.format(what="$c", body="$c = (uint64)2;") + " $c = (uint32)1; }": "has been locked",
+    "begin { let $c; " + CONDITION.format(what="{ let $x = $c; $x }", body="$c = (uint64)2;") + " $c = (uint32)1; }": (
+        "has been locked"
+    ),
+    # nothing happens inside of these
+    "begin { print(sizeof({ @a = 1; 1 })); }": "Map assignments not allowed inside of",
+    "begin { let $b: typeof({ @a = 1; 1 }) = 1; }": "Map assignments not allowed inside of",
+    "begin { $b = typeinfo({ @a = 1; 1 }); }": "Map assignments not allowed inside of",
+    # contexts that are not there
+    "tracepoint:sched:sched_switch { print((uint64)ctx); }": "Use args instead of ctx in tracepoint",
+    "begin { $x = ctx; }": "The ctx builtin can not be used",
+    # C types
+    "struct a { int x; }; struct a { int x; }; begin { }": "redefinition of 'struct a'",
+    "enum e { A }; enum e { B }; begin { }": "redefinition of 'enum e'",
+    "struct a { struct b x; }; begin { }": "struct b is not defined",
+    "struct a { struct a x; }; begin { }": "contains itself",
+    "struct a { nosuch_t x; }; begin { }": "unknown type nosuch_t",
+    # probes
+    "test:a { } test:a { }": '"a" was used as the name for more than one test probe',
+    # what the script itself forbids
+    "config = { unstable_tseries = error } begin { @ = tseries(4, 1s, 10); }": "tseries is an unstable feature",
+    "config = { unstable_typeinfo = error } begin { print(typeinfo(1)); }": "typeinfo is an unstable feature",
+}
+ALLOWED = [
+    "begin { " + CONDITION.format(what="@a", body="@a = (uint16)2;") + " @a = (uint32)1; }",
+    "begin { " + CONDITION.format(what="@a", body="@a[(uint32)2] = 2;") + " @a[(uint32)1] = 1; }",
+    "begin { @x = 1; " + CONDITION.format(what="@y", body="@x = (int32)2;") + " @y = (uint32)2; }",
+    "struct a; struct a { int x; }; begin { }",
+    "struct a { struct b *x; }; begin { }",
+    "struct task_struct { int own; }; kprobe:f { print(((struct task_struct *)arg0).own); }",
+    "fentry:tcp_shutdown { print((uint64)ctx); }",
+    "config = { unstable_tseries = warn } begin { @ = tseries(4, 1s, 10); }",
+    "begin { __builtin_exit(); print(__builtin_comm()); }",
+]
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED.items())
+def test_refused(text, message):
+    """Each of these is a mistake that would otherwise go unnoticed."""
+    said = [d.message for d in findings(text, mode="test") if d.severity == "error"]
+    assert said
+    assert message in said[0]
+
+
+@pytest.mark.parametrize("text", ALLOWED)
+def test_allowed(text):
+    """The same shapes where they make sense."""
+    assert [d.message for d in findings(text) if d.severity == "error"] == []
