@@ -127,6 +127,7 @@ class Lower:
         self.site: Reg | None = None  # the number of the site that fired, where the program finds it out
         self.range_words: dict[int, int] = {}  # frame offsets of the first numbers of loops in callbacks
         self.counting: str | None = None  # the callback that counts a map's pairs
+        self.unwinders: dict[str, str] = {}  # functions that unwind stacks, by their table
         self.result: Reg | None = None  # what the program returns, where that matters
         self.fn: Fn
         self.main: Fn

@@ -13,12 +13,16 @@ from probescope.bpf.unit import GLOBAL_WORDS, Counter, CounterKind, MapSpec, Opt
 from probescope.diagnostics import NOWHERE, Span
 from probescope.errors import LimitError
 from probescope.ir.program import Program
+from probescope.model import unwind
 from probescope.model.abi import align_up
 
 RING, COUNTERS, GLOBALS, SCRATCH, CONSTANTS = "ring", "counters", "globals", "scratch", "constants"
 
-_ARRAY, _PERF_EVENT_ARRAY, _PERCPU_ARRAY, _STACK_TRACE, _RINGBUF = 2, 4, 6, 7, 27
-_RDONLY_PROG = 1 << 7
+UNWIND_PIDS, UNWIND_TABLES, UNWIND_WANTED = "unwind_pids", "unwind_tables", "unwind_wanted"
+
+_HASH, _ARRAY, _PERF_EVENT_ARRAY, _PERCPU_ARRAY, _STACK_TRACE, _LRU_HASH = 1, 2, 4, 6, 7, 9
+_ARRAY_OF_MAPS, _HASH_OF_MAPS, _RINGBUF = 12, 13, 27
+_NO_PREALLOC, _RDONLY_PROG, _INNER_MAP = 1 << 0, 1 << 7, 1 << 12
 
 SCRATCH_LEVELS = 4
 """How many runs may hold scratch memory on one CPU at once: a program, an interrupt's, an NMI's, and one to spare for
@@ -44,6 +48,7 @@ class Pieces:
         self._constants = bytearray()
         self._places: dict[tuple[bytes, int], int] = {}
         self._stacks: dict[str, MapSpec] = {}
+        self._unwind: dict[str, MapSpec] = {}
         self._scratch = 0
         self._used: set[str] = set()
 
@@ -77,14 +82,31 @@ class Pieces:
 
     def stacks(self, user: bool, depth: int) -> str:
         """Name of the table for stacks of one kind and depth: with a depth of its own, equal stacks are equal."""
-        most = self.options.max_stack
-        if depth <= 0 or depth > most:
-            if depth > most:
-                self.note(f"stacks are cut at {most} frames: sysctl kernel.perf_event_max_stack")
-            depth = most
+        depth = self._depth(depth)
         name = f"stacks_{'u' if user else 'k'}{depth}"
         if name not in self._stacks:
             self._stacks[name] = MapSpec(name, "stacks", _STACK_TRACE, 4, 8 * depth, self.options.stack_entries)
+        return name
+
+    def _depth(self, depth: int) -> int:
+        most = self.options.max_stack
+        if depth > most:
+            self.note(f"stacks are cut at {most} frames: sysctl kernel.perf_event_max_stack")
+        return depth if 0 < depth <= most else most
+
+    def unwound(self, depth: int) -> tuple[str, int]:
+        """Name of the table of stacks that programs unwind themselves, and how many frames one can have."""
+        depth = self._depth(depth)
+        name = f"unwound_{depth}"
+        if name not in self._stacks:
+            size, entries = unwind.STACK_HEAD + 8 * depth, self.options.stack_entries
+            flags = _NO_PREALLOC if self.options.features.has("map:no_prealloc") else 0
+            self._stacks[name] = MapSpec(name, "unwound", _HASH, 4, size, entries, flags)
+        return name, depth
+
+    def use_unwind(self, name: str) -> str:
+        """Notes that a program refers to one of the maps of unwind tables; gives its name back."""
+        self._unwind[name] = _UNWIND[name]
         return name
 
     def scratch(self, size: int) -> None:
@@ -107,7 +129,8 @@ class Pieces:
             SCRATCH: lambda: MapSpec(SCRATCH, "scratch", _PERCPU_ARRAY, 4, self._scratch, SCRATCH_LEVELS, per_cpu=True),
             CONSTANTS: self._constants_map,
         }
-        return (*own, *self._stacks.values(), *(make() for name, make in made.items() if name in self._used))
+        kept = (*self._stacks.values(), *self._unwind.values())
+        return (*own, *kept, *(make() for name, make in made.items() if name in self._used))
 
     def _ring(self) -> MapSpec:
         if self.has_ring:
@@ -117,6 +140,16 @@ class Pieces:
     def _constants_map(self) -> MapSpec:
         content = bytes(self._constants).ljust(8, b"\0")
         return MapSpec(CONSTANTS, "constants", _ARRAY, 4, len(content), 1, _RDONLY_PROG, content=content)
+
+
+_MAPPINGS = MapSpec("unwind_maps", "unwind", _ARRAY, 4, unwind.MAPPING.size, 1, _INNER_MAP)
+_ROWS = MapSpec("unwind_rows", "unwind", _ARRAY, 4, unwind.BLOCK_BYTES, 1, _INNER_MAP)
+_UNWIND = {
+    UNWIND_PIDS: MapSpec(UNWIND_PIDS, "unwind", _HASH_OF_MAPS, 4, 4, unwind.MOST_PROCESSES, inner=_MAPPINGS),
+    UNWIND_TABLES: MapSpec(UNWIND_TABLES, "unwind", _ARRAY_OF_MAPS, 4, 4, unwind.MOST_BUNDLES, inner=_ROWS),
+    UNWIND_WANTED: MapSpec(UNWIND_WANTED, "unwind", _LRU_HASH, 4, 8, 1024),
+}
+"""Arrays in them may differ in size since "bpf: Allow for map-in-map with dynamic inner array map entries" (5.10)."""
 
 
 def table16(numbers: dict[int, int], size: int) -> bytes:

@@ -68,9 +68,10 @@ class Options:
     max_stack: int = 127  # sysctl kernel.perf_event_max_stack: deeper stacks are cut
     ring_wakeup: bool = True  # False: only the record of exit() wakes the reader, which polls
     per_cpu_offset: int = 0  # the kernel's address of __per_cpu_offset, 0 if not known
+    unwind: bool = False  # user stacks by unwind tables, where user space gives some (model/unwind.py)
 
 
-MapRole = Literal["state", "ring", "stacks", "scratch", "globals", "counters", "constants"]
+MapRole = Literal["state", "ring", "stacks", "scratch", "globals", "counters", "constants", "unwound", "unwind"]
 
 # The globals map: an array of one value, these u64 words by index.
 GLOBAL_ACTIVE = 0  # not 0 from activation on
@@ -97,6 +98,7 @@ class MapSpec:
     state: str = ""
     per_cpu: bool = False
     content: bytes = b""  # constants: the value at key 0, written before the map is frozen
+    inner: MapSpec | None = None  # of maps of maps: what those in it are like, but for their size
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,20 @@ class ProgSpec:
     stack_bytes: int = 0
 
 
-CounterKind = Literal["ring_full", "map_full", "read", "div0", "bounds", "loop", "stack", "scratch"]
+CounterKind = Literal[
+    "ring_full",
+    "map_full",
+    "read",
+    "div0",
+    "bounds",
+    "loop",
+    "stack",
+    "scratch",
+    "unwind_late",
+    "unwind_table",
+    "unwind_rule",
+    "unwind_read",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -269,9 +269,12 @@ _ATTACH: dict[type, Callable[[Execution, Any], None]] = {
 
 
 def _create(spec: MapSpec) -> bpf_map.Map:
+    inner = _create(spec.inner) if spec.inner else None
     made = bpf_map.map_create(
-        spec.type, spec.key_size, spec.value_size, spec.max_entries, flags=spec.flags, name=spec.name
+        spec.type, spec.key_size, spec.value_size, spec.max_entries, flags=spec.flags, name=spec.name, inner=inner
     )
+    if inner is not None:
+        inner.close()  # only a pattern: what will be in the map must be like it
     if spec.content:
         if len(spec.content) != spec.value_size:
             raise InternalError(f"constants of {spec.name} have {len(spec.content)} bytes, not {spec.value_size}")

@@ -105,6 +105,7 @@ def compile_options(program: Program, plan: BpfPlan, cpid: int) -> Options:
         namespace=own_namespace(),
         ring_wakeup=False,
         per_cpu_offset=_per_cpu_offset(program),
+        unwind=program.settings.unwind != "off",
     )
 
 

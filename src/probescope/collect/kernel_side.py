@@ -151,12 +151,18 @@ class KernelSide:
     def losses(self, *, final: bool) -> Iterator[Lost]:
         return self._losses.final(everything=self.options.everything) if final else self._losses.urgent()
 
-    def stack_map(self, type_: Opaque) -> Map | None:
-        """The table of stacks of one kind and depth; a depth that the kernel does not allow was cut to its greatest."""
-        kind = "u" if type_.kind == "ustack" else "k"
-        tables = {m.value_size // 8: m.name for m in self._maps_of("stacks") if m.name[7:8] == kind}
+    def stack_map(self, type_: Opaque, *, unwound: bool = False) -> Map | None:
+        """The table of stacks of one kind and depth; a depth that the kernel does not allow was cut to its greatest.
+        ``unwound``: of those that programs walked themselves."""
+        prefix = "unwound_" if unwound else "stacks_u" if type_.kind == "ustack" else "stacks_k"
+        names = [m.name for m in self._maps_of("unwound" if unwound else "stacks") if m.name.startswith(prefix)]
+        tables = {int(name.removeprefix(prefix)): name for name in names}
         name = tables.get(type_.depth) or tables.get(max(tables, default=0))
         return self._execution.maps.get(name) if name else None
+
+    def unwind_maps(self) -> dict[str, Map]:
+        """Those that user space fills so that programs can unwind stacks; none if no program does."""
+        return {m.name: self._execution.maps[m.name] for m in self._maps_of("unwind")}
 
     def close(self) -> None:
         if self._walk is not None:
@@ -222,5 +228,6 @@ class KernelSide:
                 while h.read(fd, 1 << 16):
                     pass
 
-        self._walk = threading.Thread(target=walk, name="probescope-iter", daemon=True)
-        self._walk.start()
+        thread = threading.Thread(target=walk, name="probescope-iter", daemon=True)
+        thread.start()
+        self._walk = thread  # what did not start cannot be waited for

@@ -24,15 +24,20 @@ ABOUT: dict[str, str] = {
     "bounds": "accesses were outside of an array: they gave 0",
     "loop": "loops were cut: they reached the greatest number of turns",
     "stack": "stacks were not kept: the table of stacks was full, or two collided in it",
+    "unwind_late": "stacks were walked by frame pointers: no DWARF unwind data available for this process yet",
+    "unwind_table": "stacks end early: at code that has no unwind table and no frame pointer",
+    "unwind_rule": "stacks end early: at a place that unwind tables cannot say the caller of",
+    "unwind_read": "stacks end early: their memory could not be read",
     "scratch": "events were skipped: the program was interrupted by itself too deeply",
 }
 _HINTS: dict[str, str] = {
+    "unwind_late": "those that follow are whole; trace one process (-p) to have its tables from the start",
     "read": "a probe cannot wait for memory that is not in RAM yet; kptr() and uptr() say whose memory it is",
     "loop": "let it break out earlier, or go over fewer things",
     "stack": "fewer different stacks collide less: keep fewer frames, as in kstack(3), or add a predicate",
 }
 
-SHOWN: frozenset[str] = frozenset({"ring_full", "map_full", "loop", "stack", "scratch"})
+SHOWN: frozenset[str] = frozenset({"ring_full", "map_full", "loop", "stack", "scratch", "unwind_late"})
 """Kinds that are told always; the others (a failed read is often part of the plan) only when asked for with ``-k``."""
 
 URGENT: frozenset[str] = frozenset({"ring_full"})

@@ -10,10 +10,12 @@ from probescope.ir.program import Program
 from probescope.ir.walk import clause_nodes
 from probescope.model.output import Frame, Lost
 from probescope.model.types import Opaque
+from probescope.model.unwind import STACK_HEAD, UNWOUND
 
 if TYPE_CHECKING:
     from probescope.collect.kernel_side import KernelSide
     from probescope.collect.processes import Processes
+    from probescope.collect.unwinding import Unwinding
     from probescope.debuginfo.symbolize import KernelSymbols
     from probescope.kernel.bpf_map import Map
 
@@ -26,12 +28,21 @@ class Names:
         self._kernel = kernel
         self._kernel_symbols: KernelSymbols | None = None
         self._processes: Processes | None = None
+        self._unwinding: Unwinding | None = None
         self._tables: dict[Opaque, Map | None] = {}
+        self._unwound: dict[Opaque, Map | None] = {}
 
     def start(self, pid: int) -> None:
         """``pid``: the only process that can appear, 0 for all."""
         if names_user_code(self._program):
             self._followed().start([pid] if pid else [])
+            maps = self._kernel.unwind_maps() if self._kernel else {}
+            if maps:
+                from probescope.collect.unwinding import Unwinding
+
+                always = self._program.settings.unwind == "always"
+                self._unwinding = Unwinding(maps, self._followed(), always=always)
+                self._unwinding.start(pid)
 
     @property
     def follows(self) -> bool:
@@ -39,7 +50,10 @@ class Names:
 
     def poll(self) -> bool:
         """Takes in what happened to processes; whether there is more to do at once."""
-        return self._processes is not None and self._processes.poll()
+        more = self._processes is not None and self._processes.poll()
+        if self._unwinding is not None:
+            self._unwinding.poll()
+        return more
 
     def losses(self) -> Iterator[Lost]:
         missed = self._processes.missed if self._processes is not None else 0
@@ -47,7 +61,13 @@ class Names:
             about = "changes of processes were missed: some user frames may have no names"
             yield Lost("processes", missed, about, "trace one process (-p)")
 
+        if self._unwinding is not None:
+            yield from self._unwinding.losses()
+
     def close(self) -> None:
+        if self._unwinding is not None:
+            self._unwinding.close()
+            self._unwinding = None
         if self._processes is not None:
             self._processes.close()
             self._processes = None
@@ -77,6 +97,8 @@ class Names:
     # ---------------------------------------------------------------------------------------------------------
 
     def addresses(self, type_: Opaque, stack_id: int) -> tuple[int, ...] | None:
+        if stack_id >= UNWOUND:
+            return self._frames(type_, stack_id)
         if type_ not in self._tables:
             self._tables[type_] = self._kernel.stack_map(type_) if self._kernel else None
         held = self._tables[type_]
@@ -85,6 +107,17 @@ class Names:
             return None
         words = struct.unpack(f"={len(row) // 8}Q", row)
         return words[: words.index(0)] if 0 in words else words
+
+    def _frames(self, type_: Opaque, stack_id: int) -> tuple[int, ...] | None:
+        """Of a stack that a program unwound itself."""
+        if type_ not in self._unwound:
+            self._unwound[type_] = self._kernel.stack_map(type_, unwound=True) if self._kernel else None
+        held = self._unwound[type_]
+        row = held.lookup(struct.pack("=I", stack_id)) if held is not None else None
+        if row is None:
+            return None
+        count = min(struct.unpack_from("=I", row, 8)[0], (len(row) - STACK_HEAD) // 8)
+        return struct.unpack_from(f"={count}Q", row, STACK_HEAD)
 
 
 def names_user_code(program: Program) -> bool:

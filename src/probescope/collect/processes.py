@@ -61,6 +61,7 @@ class Processes:
         self._ended: deque[int] = deque()
         self._unread: deque[int] = deque()
         self._sideband: SideBand | None = None
+        self._changes: list[tuple[int, int]] | None = None
         self._symbols: UserSymbols | None = None
         self._names: dict[str, str] = {}
 
@@ -75,6 +76,16 @@ class Processes:
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until and self.poll():
             pass
+
+    def watch(self) -> None:
+        """From now on changes are kept for ``changed``."""
+        self._changes = []
+
+    def changed(self) -> list[tuple[int, int]]:
+        """Since the last call: processes with other mappings than before, each with the one that it was forked from
+        (0: none), or with -1 where it has ended."""
+        found, self._changes = list(dict.fromkeys(self._changes or ())), []
+        return found
 
     @property
     def follows(self) -> bool:
@@ -102,6 +113,9 @@ class Processes:
     # ------------------------------------------------------------------------------------------------------
 
     def _apply(self, change: object) -> None:
+        if self._changes is not None and isinstance(change, MapEvent | Forked | Executed | Exited):
+            parent = change.parent if isinstance(change, Forked) else -1 if isinstance(change, Exited) else 0
+            self._changes.append((change.pid, parent))
         match change:
             case MapEvent(pid=pid, mapped=m):
                 process = self._of(pid)
@@ -173,6 +187,11 @@ class Processes:
             return Frame(address)
         place = self._user_symbols().symbolize(space, [address])[0]
         return Frame(address, self._name(place.symbol), place.offset, place.module)
+
+    def space(self, pid: int) -> AddressSpace | None:
+        """The mappings of a process as far as they are known."""
+        process = self._known.get(pid) or self._read(pid)
+        return _space_of(process) if process is not None else None
 
     def _space(self, pid: int, address: int) -> AddressSpace | None:
         process = self._known.get(pid) or self._read(pid)

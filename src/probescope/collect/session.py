@@ -130,10 +130,10 @@ class Session:
         return self.actions.exit.code
 
     def close(self) -> None:
+        if hasattr(self, "names"):
+            self.names.close()  # first: it writes into the kernel's maps
         if self.kernel:
             self.kernel.close()
-        if hasattr(self, "names"):
-            self.names.close()
         self.ending.close()
 
     # --- the whole

@@ -10,7 +10,7 @@ are opened then too (``capture``), so that what has been deleted or lies in anot
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from heapq import heappop, heappush
 from typing import NamedTuple, Protocol
@@ -115,6 +115,12 @@ class AddressSpace:
         """Which of them later ones do not hide altogether, by their place in the order of making."""
         seen = {id(m) for m in self._covering}
         return [i for i, m in enumerate(self._mappings) if id(m) in seen]
+
+    def stretches(self) -> Iterator[tuple[int, int, Mapping]]:
+        """Start, end and mapping of all that is visible, ascending."""
+        for i, m in enumerate(self._covering):
+            if m is not None:
+                yield self._starts[i], self._starts[i + 1] if i + 1 < len(self._starts) else m.end, m
 
     def find(self, address: int) -> Mapping | None:
         k = bisect_right(self._starts, address) - 1

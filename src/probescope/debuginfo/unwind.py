@@ -15,8 +15,6 @@ Why = Literal["end", "depth", "table", "rule", "read"]
 """Why a walk ended: at the outermost function; at the greatest depth; at code without a table; at a rule that tables
 cannot say; at memory that cannot be read. In the last three there are callers that it does not show."""
 
-MOST_FRAME = 1 << 20
-"""Bytes that a frame pointer may lie above the stack pointer to be believed where no table is."""
 _MASK = (1 << 64) - 1
 
 
@@ -109,7 +107,7 @@ def _must(read: Read, address: int) -> int:
 
 def _by_frame_pointer(regs: Registers, read: Read, why: Why) -> Registers:
     """Code of a JIT compiler, or assembly: many keep a frame pointer. What cannot be one ends the walk."""
-    if regs.fp % 8 or not 0 <= regs.fp - regs.sp < MOST_FRAME:
+    if regs.fp % 8 or not 0 <= regs.fp - regs.sp < u.MOST_FRAME:
         raise _Stop(why)
     fp, ip = read(regs.fp), read(regs.fp + 8)
     if fp is None or ip is None:

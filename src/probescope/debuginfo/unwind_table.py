@@ -11,6 +11,7 @@ import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import islice
 
 from probescope.debuginfo.eh_frame import Frame, frames_of
 from probescope.debuginfo.eh_pointer import sleb
@@ -23,7 +24,8 @@ from probescope.model import unwind as u
 SMALL_GAP = 16
 """Bytes between functions that are nothing but alignment: no row is spent on them."""
 ENOUGH = 0.5
-"""Share of functions with frame pointers from which on a file counts as compiled with them."""
+"""Share of functions with frame pointers from which on a file counts as compiled with them, and walking by them as
+giving the same stacks. It is not all: leaf functions and hand-written assembly have none in any file."""
 _FP, _SP = 6, 7
 _RETURN = Kept("at", -8)
 _DEREF = 0x06
@@ -45,12 +47,6 @@ class UnwindTable:
     framed: int
     odd: int
     bad: int
-
-    @property
-    def has_frame_pointers(self) -> bool:
-        """Whether walking by frame pointers gives the same stacks, at less cost. Half of the functions decide: leaf
-        functions and hand-written assembly have none in any binary."""
-        return self.framed >= ENOUGH * self.frames
 
     def rule(self, address: int) -> int:
         """The rule at a virtual address."""
@@ -85,8 +81,25 @@ def table_of(elf: ElfFile) -> UnwindTable:
             rules.append(rule)
     if len(pcs) > u.MOST_ROWS:
         raise ElfError(f"{len(pcs)} rows of unwind information are more than fit", file=elf.path)
-    framed = sum(any(r[1].register == _FP for r in f.rows) for f in frames)
+    framed = sum(map(_framed, frames))
     return UnwindTable(base, pcs, rules, len(frames), framed, rules.count(u.OTHER), section.bad)
+
+
+SAMPLE = 2000
+"""Functions that are looked at to tell whether a file was compiled with frame pointers."""
+
+
+def framed_share(elf: ElfFile) -> tuple[int, float]:
+    """How many functions were looked at, and which share of them has a frame pointer. Raises as ``table_of``."""
+    section = frames_of(elf)
+    if elf.machine != "x86_64":
+        raise ElfError(f"stacks of {elf.machine} are walked by frame pointers", file=elf.path)
+    some = list(islice(section, SAMPLE))
+    return len(some), sum(_framed(f) for f in some) / max(1, len(some))
+
+
+def _framed(frame: Frame) -> bool:
+    return any(rule.register == _FP for _, rule in frame.rows)
 
 
 def _start(frame: Frame) -> int:

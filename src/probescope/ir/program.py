@@ -98,6 +98,7 @@ class Settings:
     on_stack_limit: int = 32
     ring_bytes: int = 0  # 0: chosen by the collector
     stack_mode: str = "bpftrace"
+    unwind: Literal["auto", "always", "off"] = "auto"  # user stacks by unwind tables; auto: without frame pointers
     print_maps_at_exit: bool = True
     map_format: str = "lines"  # how text views show maps: lines, table, csv, tsv
     license: str = "GPL"

@@ -124,6 +124,22 @@ class Map(Fd):
             return
         self.dump(delete=True)
 
+    def update_all(self, values: bytes) -> None:
+        """Writes every value of an array, one after the other: in one call, or, before "bpf: Add generic support for
+        update and delete batch ops" (5.6), one by one."""
+        count, size = self.max_entries, self.value_bytes
+        self._check(values, count * size)
+        h = host()
+        keys = struct.pack(f"={count}I", *range(count))
+        attr = bytearray(struct.pack("=QQQQIIQQ", 0, 0, h.address(keys), h.address(values), count, self.fileno(), 0, 0))
+        try:
+            _bpf.bpf(u.BPF_MAP_UPDATE_BATCH, attr)
+        except OSError as e:
+            if e.errno not in _NO_BATCH:
+                raise self._error(u.BPF_MAP_UPDATE_BATCH, e) from None
+            for i in range(count):
+                self.update(keys[4 * i : 4 * i + 4], values[i * size : i * size + size])
+
     def freeze(self) -> None:
         """No more writes from user space: the verifier may then read constants out of it."""
         _bpf.bpf_or_advice(u.BPF_MAP_FREEZE, bytearray(struct.pack("=I4x", self.fileno())))

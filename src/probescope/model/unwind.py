@@ -18,9 +18,12 @@ that the frame pointer holds. The return address is at CFA - 8.
     SIGNAL      the frame that a signal interrupted: everything is in the kernel's ucontext on the stack
     OTHER       said by a rule that does not fit here
 
-A process is a list of mappings, ascending, in 32 bytes each; before them comes one whose ``start`` is their number::
+Tables lie one after the other in bundles, each an array of blocks. A process is a list of mappings, ascending, in 40
+bytes each; before them comes one whose ``start`` is their number::
 
-    u64 start   u64 bytes   u64 bias   u32 table   u32 blocks         address - bias = pc of the table's rows
+    u64 start   u64 bytes   u64 bias   u32 bundle   u32 first block   u32 blocks   u32 -
+
+An address minus the bias is the pc of the table's rows.
 """
 
 from __future__ import annotations
@@ -43,12 +46,16 @@ MOST_NUMBER = (1 << 15) - 1
 # arch/x86/include/asm/sigframe.h without its return address, uc_mcontext at 40, struct sigcontext_64.
 SIGNAL_BP, SIGNAL_SP, SIGNAL_IP = 120, 160, 168
 
-MAPPING = struct.Struct("=QQQII")
+MAPPING = struct.Struct("=QQQIIII")
 MOST_MAPPINGS = 4096
 """Executable mappings of one process."""
+MOST_PROCESSES, MOST_BUNDLES = 4096, 4096
 BLOCK_STEPS, MAPPING_STEPS = 18, 12
 """Halvings that find one of 2**18 blocks (4 million rows: 32 MB), one of 2**12 mappings."""
 MOST_ROWS = BLOCK << BLOCK_STEPS
+
+MOST_FRAME = 1 << 20
+"""Bytes that a frame pointer may lie above the stack pointer to be believed where no table is."""
 
 UNWOUND = 1 << 30
 """The numbers of stacks that were unwound by tables: this and 30 bits of their hash."""
