@@ -111,8 +111,16 @@ def _nothing(pattern: str, ctx: ResolveContext) -> Exception:
 
     reasons = [f"{source}: {why}" for source, why in missing(_sources(pattern))]
     near = [] if is_glob(pattern) else [f"did you mean {n}?" for n in _nearest(pattern, ctx)]
-    hints = [*near, *reasons] or ["probescope list '*WORD*' looks in all names of the kernel"]
+    hints = [*near, *reasons] or [_where_to_look(_sources(pattern))]
     return ProbeError(f"no probe matches {pattern}", hints=hints)
+
+
+def _where_to_look(sources: Sequence[str]) -> str:
+    if "usdt" in sources:
+        return "a program has USDT probes if it was built with sys/sdt.h: readelf -n PROGRAM shows them"
+    if set(sources) & {"uprobe", "uretprobe"}:
+        return "a stripped program has no names of functions but those it exports: install its debug symbols"
+    return "probescope list '*WORD*' looks in all names of the kernel"
 
 
 def _sources(pattern: str) -> Sequence[str]:

@@ -133,8 +133,9 @@ def guarded(run: Callable[[], int]) -> int:
             _drop_output()
             sys.stderr.write(f"ERROR: cannot write the output: {e.strerror}\n")
             return 1
-        if isinstance(e, MemoryError) or (isinstance(e, OSError) and e.errno in _SCARCE):
-            sys.stderr.write(_scarce(e))
+        code = _lacking(e)
+        if code:
+            sys.stderr.write(f"ERROR: {os.strerror(code)}\nHINT: {_SCARCE[code]}\n")
             return 1
         if debug:
             raise
@@ -150,16 +151,20 @@ _SCARCE = {
 }
 
 
-def _scarce(e: Exception) -> str:
-    """What ran out, wherever it was that it did: even in an import. Nothing may be imported to say so."""
-    code = e.errno if isinstance(e, OSError) and e.errno is not None else errno.ENOMEM
-    return f"ERROR: {os.strerror(code)}\nHINT: {_SCARCE[code]}\n"
+def _lacking(e: Exception) -> int:
+    """The number of what ran out, wherever it was that it did: even in an import. Nothing may be imported to say so."""
+    if isinstance(e, MemoryError):
+        return errno.ENOMEM
+    if isinstance(e, RuntimeError) and "start new thread" in str(e):  # Python keeps the number to itself
+        return errno.EAGAIN
+    return e.errno if isinstance(e, OSError) and e.errno in _SCARCE else 0
 
 
 def _drop_output() -> None:
     """What Python still holds back for standard output goes nowhere, without a word at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
+    errno.EAGAIN: "no more processes or threads can be made: ulimit -u, or the pids.max of the cgroup",
 
 def error_text(e: Exception) -> str:
     """Diagnostics with their carets, or what, where and hints. What is none of our errors is a bug of ours."""

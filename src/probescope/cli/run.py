@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from probescope.cli.output import add_output_options
-from probescope.cli.parsing import debug_dirs
+from probescope.cli.parsing import Parser, debug_dirs, process_id
 from probescope.cli.streams import open_closed_streams
 from probescope.errors import SessionError
 
@@ -31,14 +31,9 @@ environment: BPFTRACE_* variables set the configuration (BPFTRACE_MAX_STRLEN=128
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        prog="probescope run",
-        usage="probescope run [OPTIONS] (-e PROGRAM | FILE | -) [PARAM ...] [-- PARAM ...]",
-        description="Run a tracing program in the bpftrace language.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def parser() -> Parser:
+    usage = "probescope run [OPTIONS] (-e PROGRAM | FILE | -) [PARAM ...] [-- PARAM ...]"
+    p = Parser("run", "Run a tracing program in the bpftrace language.", EXAMPLES, usage=usage)
     _program_options(p)
     add_output_options(p)
     _other_options(p)
@@ -48,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
 def _program_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("words", nargs="*", metavar="FILE", help="script to run (- is stdin), then its parameters")
     p.add_argument("-e", dest="program", metavar="PROGRAM", help="the program itself")
-    p.add_argument("-p", "--pid", type=int, default=0, help="trace only this process")
+    p.add_argument("-p", "--pid", type=process_id, default=0, help="trace only this process")
     p.add_argument("-c", "--cmd", metavar="COMMAND", help="start a program, trace until it ends; cpid is its pid")
     p.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="DIR", help="where #include looks")
     p.add_argument("--include", action="append", default=[], metavar="FILE", help="a header to read first")
@@ -145,12 +140,36 @@ def read_script(path: str) -> str:
     from probescope.errors import UsageError
 
     try:
+def _command(text: str | None) -> str:
+    """That of -c. Raises UsageError if it is given and empty: nothing would ever end the session."""
+    if text is None:
+        return ""
+    from probescope.kernel.child import split_command
+
+    split_command(text)
+    return text
+
+
         if path == "-":
             return sys.stdin.read(LONGEST_SCRIPT)
         with open(path, encoding="utf-8", errors="surrogateescape") as f:
             return f.read(LONGEST_SCRIPT)
+LONGEST_NAME = 200
+"""Characters of a file's name that a message repeats."""
+
+
     except (OSError, ValueError) as e:
-        raise UsageError(f"cannot read {path}: {getattr(e, 'strerror', None) or e}") from None
+        hints = ["programs are given with -e: probescope run -e 'PROGRAM'"] if looks_like_a_program(path) else []
+        name = path if len(path) <= LONGEST_NAME else path[:LONGEST_NAME] + "..."
+        raise UsageError(f"cannot read {name}: {getattr(e, 'strerror', None) or e}", hints=hints) from None
+
+
+def looks_like_a_program(text: str) -> bool:
+    """Whether what was given as the name of a file is a program: it has a body, or begins with a probe."""
+    from probescope.model.probe import SHORT_NAMES, SOURCES
+
+    head = text.strip().partition(":")[0].lower()
+    return "{" in text or ((":" in text or " " in text) and (head in SOURCES or head in SHORT_NAMES))
 
 
 def _list(args: argparse.Namespace) -> int:

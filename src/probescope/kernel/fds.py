@@ -133,8 +133,14 @@ def close_all(fds: Sequence[Fd], *, threads: int = 1) -> None:
         return
     import threading
 
-    workers = [threading.Thread(target=close_all, args=(order[i::threads],)) for i in range(threads)]
-    for w in workers:
-        w.start()
+    workers = []
+    for i in range(threads):
+        worker = threading.Thread(target=close_all, args=(order[i::threads],))
+        try:
+            worker.start()
+        except RuntimeError:  # no more threads can be made: then it takes longer
+            close_all(order[i::threads])
+        else:
+            workers.append(worker)
     for w in workers:
         w.join()

@@ -61,6 +61,9 @@ SOURCES: tuple[str, ...] = (
     "iter",
 )
 
+FOR_PEOPLE: tuple[str, ...] = tuple(s for s in SOURCES if s not in ("test", "bench"))
+"""Those that are worth a word to users: the others serve the language's own modes of test and benchmark."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProbeSpec:

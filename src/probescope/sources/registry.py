@@ -11,7 +11,7 @@ from typing import Protocol, cast
 
 from probescope.diagnostics import nearest
 from probescope.errors import FormatError, KernelError, ProbeError
-from probescope.model.probe import SHORT_NAMES, SOURCES, ProbeSpec
+from probescope.model.probe import FOR_PEOPLE, SHORT_NAMES, SOURCES, ProbeSpec
 from probescope.model.site import Site
 from probescope.sources.context import ResolveContext, check_count
 from probescope.sources.globs import is_glob, matches
@@ -62,8 +62,8 @@ def source(name: str) -> Source:
     """Raises ``ProbeError`` on a source that does not exist, with the nearest names."""
     module = _MODULES.get(SHORT_NAMES.get(name, name))
     if module is None:
-        near = nearest(name, [*SOURCES, *(s for s in SHORT_NAMES if len(s) > 2)])
-        hints = [f"did you mean '{near[0]}'?"] if near else ["sources are " + ", ".join(SOURCES)]
+        near = nearest(name, [*FOR_PEOPLE, *(s for s in SHORT_NAMES if len(s) > 2)])
+        hints = [f"did you mean '{near[0]}'?"] if near else ["sources are " + ", ".join(FOR_PEOPLE)]
         raise ProbeError(f"there is no source '{name}'", hints=hints)
     return cast("Source", importlib.import_module(f"probescope.sources.{module}"))
 

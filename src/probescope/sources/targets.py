@@ -58,7 +58,7 @@ def _program(source: str, ctx: ResolveContext) -> str:
     if ctx.pid > 0:
         path = procfs.exe(ctx.pid)
         if not path:
-            hints = ["it is a kernel thread, or belongs to another user"]
+            hints = ["it is a kernel thread, has ended, or belongs to another user"]
             raise ProbeError(f"process {ctx.pid} has no program file that can be read", hints=hints)
         return _same_file(in_root(_root(ctx), path), f"/proc/{ctx.pid}/exe")
     if ctx.child:

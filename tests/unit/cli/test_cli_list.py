@@ -124,6 +124,16 @@ def test_unknown_sources_are_guessed(capsys):
     assert "did you mean 'tracepoint'?" in err
 
 
+def test_sources_of_the_languages_own_tests_are_kept_quiet(capsys):
+    """``test`` and ``bench`` are of no use to anybody who asks what there is."""
+    for pattern in ("foo:*", "tesst:*"):
+        code, _, err = listed(capsys, pattern)
+        assert code == 1
+        assert "uretprobe" in err
+        assert "test," not in err
+        assert "bench" not in err
+
+
 def test_a_hundred_thousand_functions(capsys):
     """Listing them takes a fraction of a second, and so does finding nothing among them."""
     machine = host("".join(f"function_{i:06}\n" for i in range(COUNT)))

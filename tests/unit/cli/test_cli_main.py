@@ -104,6 +104,14 @@ def test_options_are_never_guessed(capsys):
         (("completion",), "shell"),
         (("completion", "tcsh"), "tcsh"),
         (("explain",), "there is nothing to explain"),
+        (("run", "-p", "-5", "-e", "begin {}"), "-p"),
+        (("run", "-p", "9" * 30, "-e", "begin {}"), "is not the id of a process"),
+        (("run", "--unsave", "-e", "begin {}"), "did you mean --unsafe?"),
+        (("run", "-c", "", "-e", "begin {}"), "the command is empty"),
+        (("run", "-c", " ", "-e", "begin {}"), "the command is empty"),
+        (("run", "begin { exit(); }"), "probescope run -e 'PROGRAM'"),
+        (("run", "kprobe:vfs_read { @ = count(); }" + "x" * 5000), "probescope run -e 'PROGRAM'"),
+        (("run", "profile:hz:99"), "probescope run -e 'PROGRAM'"),
     ],
 )
 def test_bad_arguments_are_usage_errors(capsys, argv, text):
@@ -152,6 +160,8 @@ def test_bugs_are_called_bugs(capsys, error):
         (OSError(errno.ENOMEM, "x"), "ulimit -v"),
         (OSError(errno.EMFILE, "x"), "ulimit -n 4096"),
         (OSError(errno.ENFILE, "x"), "fs.file-max"),
+        (BlockingIOError(errno.EAGAIN, "x"), "ulimit -u"),
+        (RuntimeError("can't start new thread"), "ulimit -u"),
     ],
 )
 def test_what_the_machine_lacks_is_no_bug(capsys, error, hint):
@@ -160,6 +170,12 @@ def test_what_the_machine_lacks_is_no_bug(capsys, error, hint):
     err = capsys.readouterr().err
     assert hint in err
     assert "bug" not in err
+
+
+def test_a_file_that_is_not_there_is_taken_for_one(capsys):
+    """Only what looks like a program gets the hint about -e."""
+    code, _, err = said(capsys, "run", "no/such/script.bt")
+    assert (code, err) == (2, "ERROR: cannot read no/such/script.bt: No such file or directory\n")
 
 
 def test_tracebacks_for_those_who_ask(monkeypatch):

@@ -104,3 +104,15 @@ def test_the_fake_answers_unknown_calls_with_enosys():
     with use_host(FakeHost()) as h, pytest.raises(OSError, match="not implemented") as e:
         h.syscall(321, 0, 0, 0)
     assert e.value.errno == errno.ENOSYS
+
+
+def test_many_are_closed_also_where_no_thread_can_be_made(monkeypatch):
+    """``ulimit -u``: then one after the other."""
+
+    def full(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", full)
+    fds = [Fd(os.open(os.devnull, os.O_RDONLY)) for _ in range(100)]
+    close_all(fds, threads=8)
+    assert all(fd.closed for fd in fds)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from probescope.diagnostics import NOWHERE, Span, nearest
 from probescope.lang.bt import literals
 from probescope.lang.bt.pointtext import AT, PointError, expand, is_glob, source_name, split
-from probescope.model.probe import SOURCES, ProbeSpec
+from probescope.model.probe import FOR_PEOPLE, ProbeSpec
 
 FORMS: dict[str, str] = {
     "begin": "begin",
@@ -81,10 +81,10 @@ def _alias(front: str) -> tuple[str, str]:
 
 
 def _spelling(name: str) -> tuple[str, ...]:
-    found = nearest(name.lower(), SOURCES, most=2)
+    found = nearest(name.lower(), FOR_PEOPLE, most=2)
     if found:
         return (f"did you mean {' or '.join(found)}?",)
-    return ("sources: " + ", ".join(SOURCES),)
+    return ("sources: " + ", ".join(FOR_PEOPLE),)
 
 
 def _from_glob(front: str, rest: list[str], alias: str, text: str, pid: bool, span: Span) -> list[ProbeSpec]:
