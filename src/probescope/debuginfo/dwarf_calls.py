@@ -10,10 +10,11 @@ Source: System V AMD64 psABI, 3.2.3 (classes of eightbytes); Procedure Call Stan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from probescope.debuginfo import dwarf_const as c
+from probescope.debuginfo.dwarf_classes import by_reference
 from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_layout import definition, plain
 from probescope.debuginfo.dwarf_types import DwarfTypes, count_of
@@ -36,6 +37,13 @@ class Passed(NamedTuple):
     lost: str = ""
 
 
+class Param(NamedTuple):
+    """``by_address``: what the debug information says of the place shows that it is passed so."""
+
+    type: Die | None
+    by_address: bool = False
+
+
 class Shape(NamedTuple):
     """What a convention looks at. ``kinds``: of each eight bytes, ``i`` or ``f``; ``memory``: never in registers.
     ``equal``: members, if all are floating-point numbers of one size, else 0."""
@@ -55,21 +63,13 @@ class _Scalar(NamedTuple):
 
 
 def arguments(
-    parameters: Sequence[Die | None], result: Die | None, types: DwarfTypes, arch: Arch, *, rust: bool = False
+    parameters: Sequence[Param], result: Die | None, types: DwarfTypes, arch: Arch, *, rust: bool = False
 ) -> list[Passed]:
-    """For the types of all parameters, in order, and of the result (``None``: void)."""
+    """For all parameters, in order, and the type of the result (``None``: void)."""
     state = _Registers(arch)
     if result is not None and arch.name == "x86_64" and _returned_in_memory(result, types):
         state.take(1)  # the address of where the result goes
     return [_argument(state, p, types, rust) for p in parameters]
-
-
-def by_reference(die: Die | None) -> bool:
-    """A class that may not be copied as bytes."""
-    found = plain(die)
-    return (
-        found is not None and found.tag in c.STRUCTS and found.uint(c.AT_CALLING_CONVENTION) == c.CC_PASS_BY_REFERENCE
-    )
 
 
 def result(die: Die | None, types: DwarfTypes, arch: Arch) -> Passed:
@@ -79,7 +79,7 @@ def result(die: Die | None, types: DwarfTypes, arch: Arch) -> Passed:
         return Passed(lost=UNKNOWN)
     if not shape.size:
         return Passed(lost=EMPTY)
-    if by_reference(die) or shape.memory or shape.size > 16:
+    if by_reference(die, types) or shape.memory or shape.size > 16:
         if arch.name == "x86_64" and shape.kinds != "f":
             return Passed((arch.ret_reg,), by_address=True)
         return Passed(lost="is returned in memory whose address is gone")
@@ -91,7 +91,7 @@ def result(die: Die | None, types: DwarfTypes, arch: Arch) -> Passed:
 
 def _returned_in_memory(die: Die, types: DwarfTypes) -> bool:
     shape = shape_of(die, types)
-    return by_reference(die) or (shape is not None and not shape.single and shape.memory)
+    return by_reference(die, types) or (shape is not None and not shape.single and shape.memory)
 
 
 class _Registers:
@@ -114,11 +114,11 @@ class _Registers:
         return at
 
 
-def _argument(state: _Registers, die: Die | None, types: DwarfTypes, rust: bool) -> Passed:
-    shape = shape_of(die, types)
+def _argument(state: _Registers, p: Param, types: DwarfTypes, rust: bool) -> Passed:
+    shape = shape_of(p.type, types)
     if shape is None:
         return Passed(lost=UNKNOWN)
-    if by_reference(die) or (rust and shape.memory and not shape.single):
+    if p.by_address or by_reference(p.type, types) or (rust and shape.memory and not shape.single):
         held = state.take(1)
         return Passed(held, by_address=True) if held else Passed(stack=state.push(8, 8), by_address=True)
     if not shape.size or (not shape.kinds and not shape.memory):
@@ -170,12 +170,9 @@ def shape_of(die: Die | None, types: DwarfTypes) -> Shape | None:
         if found.is_declaration:
             return None
     size = _size(found)
-    scalars: list[_Scalar] = []
-    for s in _scalars(found, types, 0, 0):
-        scalars.append(s)
-        if len(scalars) > MAX_SCALARS:
-            break
-    return _shape(size, scalars, single)
+    walk = _Walk(types)
+    walk.add(found, 0, 0)
+    return _shape(size, walk.scalars, single)
 
 
 def _shape(size: int, scalars: list[_Scalar], single: bool) -> Shape:
@@ -184,7 +181,7 @@ def _shape(size: int, scalars: list[_Scalar], single: bool) -> Shape:
     kinds = {s.kind for s in scalars}
     if "v" in kinds and single:
         return Shape(size, align, "f", False)
-    if "x" in kinds or size > 16 or loose or len(scalars) > MAX_SCALARS:
+    if "x" in kinds or size > 16 or loose or len(scalars) >= MAX_SCALARS:
         equal = len(scalars) if kinds <= {"f", "x"} and len({s.size for s in scalars}) == 1 and len(scalars) <= 4 else 0
         return Shape(size, align, "f" if single and kinds else "", True, equal, single)
     words = ""
@@ -208,52 +205,60 @@ def _size(die: Die) -> int:
     return size or (8 if die.tag in (c.TAG_PTR_TO_MEMBER, c.TAG_UNSPECIFIED) else 0)
 
 
-def _scalars(die: Die, types: DwarfTypes, base: int, depth: int) -> Iterator[_Scalar]:
-    if depth > 16:
-        return
-    if die.tag in c.STRUCTS:
-        yield from _members(definition(types, die), types, base, depth)
-    elif die.tag == c.TAG_ARRAY:
-        yield from _elements(die, types, base, depth)
-    elif die.tag == c.TAG_BASE:
-        yield from _base(die, base)
-    else:
-        yield _Scalar(base, _size(die), "i")
+class _Walk:
+    """Collects the scalars of a type, as far as a convention may care for them."""
 
+    def __init__(self, types: DwarfTypes) -> None:
+        self.types = types
+        self.scalars: list[_Scalar] = []
+        self.visited = 0
 
-def _members(die: Die, types: DwarfTypes, base: int, depth: int) -> Iterator[_Scalar]:
-    for m in die.children(c.TAG_MEMBER, c.TAG_INHERITANCE):
-        at = m.uint(c.AT_MEMBER_LOCATION)
-        bits = m.uint(c.AT_DATA_BIT_OFFSET)
-        inner = plain(m.type())
-        if inner is None or m.is_declaration or m.flag(c.AT_EXTERNAL):
-            continue
-        if m.has(c.AT_BIT_SIZE):  # a bit field: its bytes are those that it touches
-            yield _Scalar(base + (bits // 8 if bits is not None else at or 0), 1, "i")
+    def add(self, die: Die, base: int, depth: int) -> None:
+        self.visited += 1
+        if depth > 16 or self.visited > MAX_SCALARS:
+            return
+        if die.tag in c.STRUCTS:
+            self._members(definition(self.types, die), base, depth)
+        elif die.tag == c.TAG_ARRAY:
+            self._elements(die, base, depth)
+        elif die.tag == c.TAG_BASE:
+            self.scalars += _base(die, base)
         else:
-            yield from _scalars(inner, types, base + (at or 0), depth + 1)
+            self.scalars.append(_Scalar(base, _size(die), "i"))
+
+    def _members(self, die: Die, base: int, depth: int) -> None:
+        for m in die.children(c.TAG_MEMBER, c.TAG_INHERITANCE):
+            at = m.uint(c.AT_MEMBER_LOCATION)
+            bits = m.uint(c.AT_DATA_BIT_OFFSET)
+            inner = plain(m.type())
+            if inner is None or m.is_declaration or m.flag(c.AT_EXTERNAL):
+                continue
+            if m.has(c.AT_BIT_SIZE):  # a bit field: its bytes are those that it touches
+                self.scalars.append(_Scalar(base + (bits // 8 if bits is not None else at or 0), 1, "i"))
+            else:
+                self.add(inner, base + (at or 0), depth + 1)
+            if self.visited > MAX_SCALARS:
+                return
+
+    def _elements(self, die: Die, base: int, depth: int) -> None:
+        element = plain(die.type())
+        if element is None:
+            return
+        if die.flag(c.AT_GNU_VECTOR):
+            self.scalars.append(_Scalar(base, _size(die), "v"))
+            return
+        each = _size(element)
+        total = _size(die) // each if each else 0
+        for i in range(min(total, MAX_SCALARS - self.visited + 1)):
+            self.add(element, base + i * each, depth + 1)
 
 
-def _elements(die: Die, types: DwarfTypes, base: int, depth: int) -> Iterator[_Scalar]:
-    element = plain(die.type())
-    if element is None:
-        return
-    if die.flag(c.AT_GNU_VECTOR):
-        yield _Scalar(base, _size(die), "v")
-        return
-    each = _size(element)
-    total = _size(die) // each if each else 0
-    for i in range(min(total, MAX_SCALARS)):
-        yield from _scalars(element, types, base + i * each, depth + 1)
-
-
-def _base(die: Die, base: int) -> Iterator[_Scalar]:
+def _base(die: Die, base: int) -> list[_Scalar]:
     encoding, size = die.uint(c.AT_ENCODING), _size(die)
     if encoding == c.ATE_COMPLEX:
-        yield _Scalar(base, size // 2, "x" if size == 32 else "f")
-        yield _Scalar(base + size // 2, size // 2, "x" if size == 32 else "f")
-    elif encoding in (c.ATE_FLOAT, c.ATE_DECIMAL):
+        kind = "x" if size == 32 else "f"
+        return [_Scalar(base, size // 2, kind), _Scalar(base + size // 2, size // 2, kind)]
+    if encoding in (c.ATE_FLOAT, c.ATE_DECIMAL):
         # of 16 bytes: long double of the x87 by name, __float128 in a vector register
-        yield _Scalar(base, size, "x" if size == 16 and die.name == "long double" else "f")
-    else:
-        yield _Scalar(base, size, "i")
+        return [_Scalar(base, size, "x" if size == 16 and die.name == "long double" else "f")]
+    return [_Scalar(base, size, "i")]

@@ -22,6 +22,7 @@ KEEP = 1 << 24
 """Sections of at most so many bytes are kept in memory once a string or number of them was asked for."""
 MAX_STRING = 1 << 16
 CHUNK = 1 << 22
+MAX_SAME = 1 << 14
 SHT_NOBITS, SHF_COMPRESSED = 8, 0x800
 
 
@@ -58,7 +59,7 @@ class Section:
         """Up to its NUL. Raises ``DwarfError`` for one without."""
         if self.size <= KEEP:
             data = self.whole()
-            end = data.find(b"\0", offset) if 0 <= offset < len(data) else -1
+            end = data.find(b"\0", offset, offset + MAX_STRING) if 0 <= offset < len(data) else -1
             if end >= 0:
                 return data[offset:end].decode("utf-8", "replace")
             raise self.error("a string has no end", offset)
@@ -103,6 +104,9 @@ def open_section(elf: ElfFile, name: str) -> Section | None:
         found = elf.section(name)
         if found is None:
             return _old_compressed(elf, name)
+        same = [s for s in elf.sections() if s.name == name] if name.endswith(".dwo") else []
+        if len(same) > 1:  # of files that were never linked: type units are sections of their own
+            return _in_memory(b"".join(map(elf.section_data, same[:MAX_SAME])), elf, name)
         if found.type == SHT_NOBITS or not found.size:
             return None
         if found.flags & SHF_COMPRESSED:

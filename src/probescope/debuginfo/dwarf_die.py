@@ -177,7 +177,10 @@ class Die:
     def type(self) -> Die | None:
         """What AT_type leads to, its own or inherited; ``None`` for void."""
         found = self.inherited(c.AT_TYPE)
-        return found.ref(c.AT_TYPE) if found is not None else None
+        to = found.ref(c.AT_TYPE) if found is not None else None
+        if to is not None and c.AT_SIGNATURE in to.attributes:  # it only stands for one in a type unit
+            to = to.ref(c.AT_SIGNATURE) or to
+        return to
 
     def high(self, low: int) -> int:
         """Where a function or unit ends that begins at ``low``: AT_high_pc is an address, or a size."""

@@ -11,18 +11,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import islice
 
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo import dwarf_ranges
-from probescope.debuginfo.dwarf_data import Section
 from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_file import DwarfFile
+from probescope.debuginfo.dwarf_mentions import mentions
 from probescope.debuginfo.dwarf_unit import Unit
 from probescope.errors import DwarfError
 
 MAX_RANGES = 1 << 22
-MAX_PLACES = 64
-"""Places in .debug_str at which a name may stand (linkers share tails of strings) before all units are walked over."""
 CONTAINERS = frozenset({c.TAG_NAMESPACE, c.TAG_MODULE, *c.STRUCTS})
 NAMED_TYPES = frozenset({c.TAG_TYPEDEF, c.TAG_ENUM, *c.STRUCTS})
 _FUNCTION = frozenset({c.TAG_SUBPROGRAM})
@@ -64,6 +63,8 @@ class Finder:
                         out += [(low, high, start) for low, high in dwarf_ranges.of(root)]
                 except DwarfError:
                     continue
+                if len(out) > MAX_RANGES:
+                    break
             self._rest = sorted(out)
         return self._rest
 
@@ -123,13 +124,17 @@ class Finder:
         return found
 
     def _units_with(self, name: str) -> Iterator[Unit]:
-        """Units that may hold a name, in order of the file, the likely ones if that can be told."""
-        starts = sorted(_mentions(self.dwarf, name, self.dwarf.starts()))
-        for start in starts:
+        """Units that may hold a name, the likely ones first if that can be told."""
+        seen: set[int] = set()
+        for start in mentions(self.dwarf, name):
+            if start in seen:
+                continue
+            seen.add(start)
             try:
                 yield self.dwarf.full(self.dwarf.unit(start))
             except DwarfError:
                 continue
+        yield from self.dwarf.units(".debug_types")
 
 
 def entry_of(die: Die) -> int | None:
@@ -156,6 +161,10 @@ def _at(ranges: list[tuple[int, int, int]], address: int) -> int | None:
 
 
 def _aranges(dwarf: DwarfFile) -> Iterator[tuple[int, int, int]]:
+    return islice(_all_aranges(dwarf), MAX_RANGES)
+
+
+def _all_aranges(dwarf: DwarfFile) -> Iterator[tuple[int, int, int]]:
     """(begin, end, offset of the unit) of .debug_aranges; nothing behind the first malformed set."""
     section = dwarf.section(".debug_aranges")
     if section is None:
@@ -190,60 +199,3 @@ def _pairs(data: bytes, size: int, little: bool, unit: int) -> Iterator[tuple[in
     for low, length in layout.iter_unpack(data[: len(data) // layout.size * layout.size]):
         if length:
             yield low, low + length, unit
-
-
-# --- where a name is mentioned ----------------------------------------------------------------------------------------
-
-
-def _mentions(dwarf: DwarfFile, name: str, starts: list[int]) -> set[int]:
-    """Starts of the units in which a string, or a reference to it, stands; all units if it stands in too many."""
-    info, raw = dwarf.section(".debug_info"), name.encode("utf-8", "surrogateescape") + b"\0"
-    if info is None or dwarf.missing or any(_is_split(dwarf, s) for s in starts[:1]):
-        return set(starts)
-    out: set[int] = set()
-    needles = [raw]
-    for section in (dwarf.section(".debug_str"), dwarf.section(".debug_line_str")):
-        places = list(_take(section.find(raw), MAX_PLACES + 1)) if section is not None else []
-        if len(places) > MAX_PLACES:
-            return set(starts)
-        needles += [p.to_bytes(4, "little" if dwarf.elf.little else "big") for p in places]
-    for needle in needles:
-        out.update(_owners(info, needle, starts))
-    return out | _by_number(dwarf, needles[1:], starts)
-
-
-def _take(found: Iterator[int], most: int) -> Iterator[int]:
-    from itertools import islice
-
-    return islice(found, most)
-
-
-def _owners(section: Section, needle: bytes, starts: list[int]) -> Iterator[int]:
-    for at in section.find(needle):
-        i = bisect_right(starts, at)
-        if i:
-            yield starts[i - 1]
-
-
-def _is_split(dwarf: DwarfFile, start: int) -> bool:
-    root = dwarf.unit(start).root
-    return root.has(c.AT_DWO_NAME) or root.has(c.AT_GNU_DWO_NAME)
-
-
-def _by_number(dwarf: DwarfFile, needles: list[bytes], starts: list[int]) -> set[int]:
-    """Units that refer to strings by number: their parts of .debug_str_offsets are looked into."""
-    section = dwarf.section(".debug_str_offsets")
-    if section is None or not needles:
-        return set()
-    bases: list[tuple[int, int]] = []
-    for start in starts:
-        try:
-            base = dwarf.unit(start).root.uint(c.AT_STR_OFFSETS_BASE)
-        except DwarfError:
-            continue
-        if base is not None:
-            bases.append((base, start))
-    bases.sort()
-    hits = (at for needle in needles for at in section.find(needle))
-    found = (bisect_right(bases, (at, 1 << 64)) for at in hits)
-    return {bases[i - 1][1] for i in found if i}

@@ -27,7 +27,9 @@ OP_PLUS_UCONST = 0x23
 
 
 class _Builder:
-    def __init__(self, types: DwarfTypes, size: int) -> None:
+    """``types`` may be missing where only names and places are wanted."""
+
+    def __init__(self, types: DwarfTypes | None, size: int) -> None:
         self.types, self.size = types, size
         self.members: list[Member] = []
         self.visited = 0
@@ -51,9 +53,10 @@ class _Builder:
     def _lift(self, m: Die, at: int, depth: int) -> None:
         inner = plain(m.type())
         if inner is not None and inner.tag in c.STRUCTS:
-            self.add_all(definition(self.types, inner), at, depth + 1)
+            self.add_all(definition(self.types, inner) if self.types is not None else inner, at, depth + 1)
 
     def _add(self, m: Die, at: int) -> None:
+        assert self.types is not None
         t = self.types.type_of(m.type())
         bits = m.uint(c.AT_BIT_SIZE)
         if bits and (is_integer(t) or t == BOOL):
@@ -61,6 +64,24 @@ class _Builder:
             self.members.append(place_bits(m.name, _holder(t), at, bits, unit, self.size))
         else:
             self.members.append(Member(m.name, t, at // 8))
+
+
+class _Outline(_Builder):
+    def __init__(self, size: int) -> None:
+        super().__init__(None, size)
+        self.places: list[tuple[str, int, int]] = []
+
+    def _add(self, m: Die, at: int) -> None:
+        self.places.append((m.name, at, m.uint(c.AT_BIT_SIZE) or 0))
+
+
+def outline_of(die: Die) -> object:
+    """What tells definitions of one name apart: size, and members by name, bit and width. Types are not looked at."""
+    if die.tag == c.TAG_ENUM:
+        return tuple((e.name, e.signed(c.AT_CONST_VALUE)) for e in die.children(c.TAG_ENUMERATOR))
+    outline = _Outline(die.uint(c.AT_BYTE_SIZE) or 0)
+    outline.add_all(die, 0, 0)
+    return outline.size, tuple(outline.places)
 
 
 def _holder(t: Type) -> Type:

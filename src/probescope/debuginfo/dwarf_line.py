@@ -168,7 +168,7 @@ class LineProgram:
         name, directory = self.files[file]
         folder = self.directories[directory] if directory < len(self.directories) else ""
         if self.version >= 5:
-            unit_directory = self.directories[0] if directory else ""
+            unit_directory = self.directories[0] if directory and self.directories else ""
         return posixpath.normpath(posixpath.join(unit_directory, folder, name)) if name else ""
 
     # --- rows ---------------------------------------------------------------------------------------------------------

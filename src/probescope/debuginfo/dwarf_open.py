@@ -25,6 +25,8 @@ from probescope.debuginfo.locate import DEBUG_DIRS, debug_file, in_root
 from probescope.errors import DwarfError, ElfError
 
 MAX_SLOTS = 1 << 22
+MAX_SPLIT = 256
+"""Split units that are kept open; one question needs one."""
 _COLUMNS = {
     5: {1: "info", 3: "abbrev", 4: "line", 5: "loclists", 6: "str_offsets", 8: "rnglists"},
     2: {1: "info", 2: "types", 3: "abbrev", 4: "line", 5: "loc", 6: "str_offsets"},
@@ -68,6 +70,8 @@ class _Files:
     # --- split units --------------------------------------------------------------------------------------------------
 
     def split(self, skeleton: Unit) -> Unit | None:
+        if skeleton.offset not in self._split and len(self._split) >= MAX_SPLIT:
+            return None  # each keeps a descriptor
         if skeleton.offset not in self._split:
             self._split[skeleton.offset] = found = self._find(skeleton)
             if found is None:

@@ -23,6 +23,7 @@ from probescope.model.types import Type, Void, is_scalar, signed, width
 
 MAX_PARAMETERS = 256
 GONE = "was optimised away"
+FBREG, DEREF = b"\x91", b"\x06"
 ELSEWHERE = "is where only the running program can tell"
 
 
@@ -55,10 +56,11 @@ def signature(function: Die, types: DwarfTypes, arch: Arch, *, convention: bool 
     returned = function.type()
     language = function.unit.root.uint(c.AT_LANGUAGE)
     rust = language == c.RUST
-    passed = calls.arguments(kinds, returned, types, arch, rust=rust)
+    context = _Context(function, types, arch)
+    hints = [calls.Param(t, context.by_address(p)) for p, t in zip(found, kinds, strict=True)]
+    passed = calls.arguments(hints, returned, types, arch, rust=rust)
     if not convention or language == c.GO:
         passed = [Passed(lost=GONE)] * len(found)
-    context = _Context(function, types, arch)
     parameters = tuple(context.parameter(p, t, where) for p, t, where in zip(found, kinds, passed, strict=True))
     return Signature(function.full_name(), parameters, context.result(returned))
 
@@ -119,6 +121,14 @@ class _Context:
             return _in_registers(tuple((r, min(8, size - 8 * i)) for i, r in enumerate(passed.registers)), t)
         return _in_memory(self.arch.sp, passed.stack, t, size) if passed.stack >= 0 else None
 
+    def by_address(self, die: Die) -> bool:
+        """Whether the place of a struct begins with finding its address somewhere."""
+        expression = die.block(c.AT_LOCATION) or b""
+        found = ex.evaluate(expression, self.arch)
+        if isinstance(found, ex.Near):
+            return found.register in self.arch.arg_regs
+        return expression[:1] == FBREG and expression[-1:] == DEREF
+
     # --- what DWARF says of the entry ---------------------------------------------------------------------------------
 
     def _told(self, die: Die) -> ex.Place | None:
@@ -142,6 +152,8 @@ class _Context:
         if isinstance(found, ex.Held):
             return found if found.name in self.arch.arg_regs else None
         if isinstance(found, ex.Near):
+            if found.register in self.arch.arg_regs:  # its address is passed
+                return found if not found.offset else None
             inside = found.register != self.arch.sp or found.offset < self.arch.stack_args
             return None if inside else found
         return found if isinstance(found, ex.Fixed) else None

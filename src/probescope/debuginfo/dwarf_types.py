@@ -16,7 +16,7 @@ from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo.btf_types import sized_integer
 from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_find import Finder
-from probescope.debuginfo.dwarf_layout import definition, layout_of
+from probescope.debuginfo.dwarf_layout import definition, layout_of, outline_of
 from probescope.debuginfo.dwarf_unit import Unit
 from probescope.errors import DwarfError
 from probescope.model.types import (
@@ -37,6 +37,7 @@ from probescope.model.types import (
 
 MAX_DEPTH = 64
 MAX_COUNT = 1 << 28
+MAX_DIMENSIONS = 16
 _KEYWORDS = {c.TAG_STRUCT: "struct", c.TAG_CLASS: "struct", c.TAG_UNION: "union", c.TAG_ENUM: "enum"}
 _SIGNED = frozenset({c.ATE_SIGNED, c.ATE_SIGNED_CHAR})
 _INTEGERS = frozenset({c.ATE_SIGNED, c.ATE_SIGNED_CHAR, c.ATE_UNSIGNED, c.ATE_UNSIGNED_CHAR, c.ATE_UTF})
@@ -67,10 +68,10 @@ class Names:
 
 
 def look_of(layout: Layout | None) -> object:
-    """Size and members by name, place and size; types are named, not followed."""
+    """The same as ``outline_of`` gives for the same struct."""
     if layout is None:
         return None
-    return layout.size, tuple((m.name, m.offset, m.bit_offset, m.bit_size) for m in layout.members)
+    return layout.size, tuple((m.name, 8 * m.offset + m.bit_offset, m.bit_size) for m in layout.members)
 
 
 class DwarfTypes:
@@ -172,7 +173,10 @@ class DwarfTypes:
             return self._named_by(die, depth)
         if tag in c.REFERENCES:
             size = die.uint(c.AT_BYTE_SIZE) or die.unit.format.address
-            return Pointer(self.type_of(die.type(), depth), "user", size)
+            target = self.type_of(die.type(), depth)
+            if tag != c.TAG_POINTER and isinstance(target, Array):
+                target = target.element  # a[2] of int (&a)[3] is its third element
+            return Pointer(target, "user", size)
         if tag in c.STRUCTS:
             return Struct(self._claim(die, f"{_KEYWORDS[tag]} "))
         if tag == c.TAG_ENUM:
@@ -217,10 +221,8 @@ class DwarfTypes:
         return unique
 
     def _look(self, die: Die) -> object:
-        if die.tag == c.TAG_ENUM:
-            return tuple((e.name, e.signed(c.AT_CONST_VALUE)) for e in die.children(c.TAG_ENUMERATOR))
         try:
-            return look_of(layout_of(self, die, ""))
+            return outline_of(die)
         except DwarfError:
             return die.key
 
@@ -233,7 +235,7 @@ class DwarfTypes:
 
     def _array(self, die: Die, depth: int) -> Type:
         out = self.type_of(die.type(), depth)
-        for dimension in reversed(list(die.children(c.TAG_SUBRANGE, c.TAG_ENUM))):
+        for dimension in reversed(list(die.children(c.TAG_SUBRANGE, c.TAG_ENUM))[:MAX_DIMENSIONS]):
             out = Array(out, count_of(dimension))
         return out
 

@@ -10,6 +10,7 @@ Source: DWARF 5, 7.5.1; DWARF 4, 7.5.1.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from probescope.debuginfo.dwarf_file import DwarfFile
 
 MAX_UNIT = 1 << 29
-MAX_DEPTH = 200
+MAX_SCOPE = 1 << 12
 _ROOT_BYTES = 1024
 
 
@@ -40,7 +41,7 @@ class Unit:
         self._data: bytes | None = None
         self._head: bytes | None = None
         self._root: Die | None = None
-        self._scopes: list[tuple[int, int, str]] | None = None
+        self._scopes: list[tuple[int, int, str, int]] | None = None
         try:
             self._read_header(section.some(offset, 48))
         except IndexError:
@@ -146,9 +147,9 @@ class Unit:
         while at < len(data) and data[at]:
             child = Die(self, at, data)
             yield child
-            at = self.behind(child.abbrev, at)
+            at = self.behind(at)
 
-    def behind(self, abbrev: Abbrev, at: int) -> int:
+    def behind(self, at: int) -> int:
         """Position after an entry and everything below it."""
         data, depth, limit = self.data, 0, self.size
         get = self.abbrevs.get
@@ -224,16 +225,33 @@ class Unit:
         """``ns::Class::`` for what lies in those; empty outside of any."""
         if self._scopes is None:
             self._scopes = self._find_scopes()
-        return "".join(f"{name}::" for start, end, name in self._scopes if start < at < end and name)
+        return self._innermost(self._scopes, bisect_left(self._scopes, (at,)) - 1, at)
 
-    def _find_scopes(self) -> list[tuple[int, int, str]]:
+    @staticmethod
+    def _innermost(scopes: list[tuple[int, int, str, int]], i: int, at: int) -> str:
+        while i >= 0:
+            _, end, names, outer = scopes[i]
+            if at < end:
+                return names
+            i = outer
+        return ""
+
+    def _find_scopes(self) -> list[tuple[int, int, str, int]]:
+        """(begin, end, names of it and those around it, which one is around it), by begin."""
+        out: list[tuple[int, int, str, int]] = []
         if self.root.uint(c.AT_LANGUAGE) in c.C_LANGUAGES:
-            return []
+            return out
         tags = frozenset({c.TAG_NAMESPACE, c.TAG_MODULE, *c.STRUCTS})
-        out = []
+        outer = -1
         for at, abbrev in self.select(tags, tags):
-            if abbrev.children:
-                out.append((at, self.behind(abbrev, at), self.die(at).name))
+            if not abbrev.children:
+                continue
+            while outer >= 0 and out[outer][1] <= at:
+                outer = out[outer][3]
+            name = self.die(at).name
+            around = out[outer][2] if outer >= 0 else ""
+            out.append((at, self.behind(at), f"{around}{name}::"[-MAX_SCOPE:] if name else around, outer))
+            outer = len(out) - 1
         return out
 
 

@@ -30,7 +30,7 @@ def list_names(source: str, pattern: str, ctx: ResolveContext) -> list[str]:
     target, _, name = pattern.partition(":")
     language, _, rest = name.partition(":")
     if language == "cpp" and rest:
-        name = rest
+        name = rest.strip('"')
     else:
         language = ""
     several = is_glob(target)
