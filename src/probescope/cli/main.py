@@ -148,6 +148,7 @@ _SCARCE = {
     errno.EMFILE: "more than ulimit -n files cannot be open at once: ulimit -n 4096",
     errno.ENFILE: "this machine has no free file descriptors: sysctl fs.file-max",
     errno.ENOMEM: "there is not enough memory: ulimit -v, or the limits of the container",
+    errno.EAGAIN: "no more processes or threads can be made: ulimit -u, or the pids.max of the cgroup",
 }
 
 
@@ -164,7 +165,6 @@ def _drop_output() -> None:
     """What Python still holds back for standard output goes nowhere, without a word at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
-    errno.EAGAIN: "no more processes or threads can be made: ulimit -u, or the pids.max of the cgroup",
 
 def error_text(e: Exception) -> str:
     """Diagnostics with their carets, or what, where and hints. What is none of our errors is a bug of ours."""
