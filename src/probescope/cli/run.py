@@ -106,7 +106,7 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         parameters=tuple(parameters),
         options=tuple(options),
         pid=args.pid,
-        command=args.cmd or "",
+        command=_command(args.cmd),
         unsafe=args.unsafe,
         via=args.via,
         include_dirs=tuple(args.include_dirs),
@@ -131,15 +131,6 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
     return _session(args, built)
 
 
-LONGEST_SCRIPT = 8 << 20
-"""Characters that are read: more than a script may have, so that the language says so. /dev/zero has no end."""
-
-
-def read_script(path: str) -> str:
-    """The text of a script. Raises UsageError."""
-    from probescope.errors import UsageError
-
-    try:
 def _command(text: str | None) -> str:
     """That of -c. Raises UsageError if it is given and empty: nothing would ever end the session."""
     if text is None:
@@ -150,14 +141,23 @@ def _command(text: str | None) -> str:
     return text
 
 
-        if path == "-":
-            return sys.stdin.read(LONGEST_SCRIPT)
-        with open(path, encoding="utf-8", errors="surrogateescape") as f:
-            return f.read(LONGEST_SCRIPT)
+LONGEST_SCRIPT = 8 << 20
+"""Characters that are read: more than a script may have, so that the language says so. /dev/zero has no end."""
+
+
 LONGEST_NAME = 200
 """Characters of a file's name that a message repeats."""
 
 
+def read_script(path: str) -> str:
+    """The text of a script. Raises UsageError."""
+    from probescope.errors import UsageError
+
+    try:
+        if path == "-":
+            return sys.stdin.read(LONGEST_SCRIPT)
+        with open(path, encoding="utf-8", errors="surrogateescape") as f:
+            return f.read(LONGEST_SCRIPT)
     except (OSError, ValueError) as e:
         hints = ["programs are given with -e: probescope run -e 'PROGRAM'"] if looks_like_a_program(path) else []
         name = path if len(path) <= LONGEST_NAME else path[:LONGEST_NAME] + "..."
