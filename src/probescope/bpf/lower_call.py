@@ -44,6 +44,10 @@ def call_test(l: Lower, e: x.Call, yes: Block, no: Block) -> None:
     """Functions that answer yes or no need not make a number of it."""
     if e.name == "strcontains":
         branch_found(l, e, yes, no)
+    elif e.name in ("strglob", "strmatch"):
+        from probescope.bpf.lower_match import branch_match
+
+        branch_match(l, e, yes, no)
     elif e.name == "strncmp":
         _branch_strncmp(l, e, no, yes)
     elif e.name == "memcmp":
@@ -154,6 +158,8 @@ _NUMBERS: dict[str, Callable[[Lower, x.Call], Reg]] = {
     "strncmp": truth,
     "memcmp": truth,
     "strcontains": truth,
+    "strglob": truth,
+    "strmatch": truth,
     "strstr": position,
     "bswap": _bswap,
     "percpu": _percpu,

@@ -37,7 +37,7 @@ with all that its turns left lying around, and soon is too complex; a callback l
 _A_TURN = 3
 """Weight of one byte in the loops over texts."""
 
-_TEXT_CALLS = frozenset({"strlen", "strncmp", "strstr", "strcontains", "memcmp"})
+_TEXT_CALLS = frozenset({"strlen", "strncmp", "strstr", "strcontains", "memcmp", "strglob", "strmatch"})
 
 SIMPLE_NODES = 100
 """Weight of a loop up to which it is jumps in the program itself: 1 ns a turn less than a callback, but every way

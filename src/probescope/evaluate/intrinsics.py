@@ -45,6 +45,12 @@ def _strcat(c: Call, v: tuple[Any, ...]) -> bytes:
     return (text(v[0]) + text(v[1]))[:size]
 
 
+def _matches(c: Call, v: tuple[Any, ...]) -> bool:
+    from probescope.model.automaton import nfa_of
+
+    return nfa_of(c.name, v[1]).matches(text(v[0]))
+
+
 def _inet(c: Call, v: tuple[Any, ...]) -> bytes:
     family, address = v
     raw = _raw(address, c.args[1].type)
@@ -66,6 +72,8 @@ PURE: dict[str, Intrinsic] = {
     "strncmp": _strncmp,
     "strstr": _strstr,
     "strcontains": lambda _c, v: text(v[1]) in text(v[0]),
+    "strglob": _matches,
+    "strmatch": _matches,
     "strcat": _strcat,
     "strcap": lambda _c, v: text(v[0])[: v[1]],
     "memcmp": _memcmp,

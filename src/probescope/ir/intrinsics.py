@@ -22,6 +22,8 @@ INTRINSICS: dict[str, Intrinsic] = {
     "strncmp": Intrinsic("String, String, Const U64", "I64", "0 if the first n bytes are equal, else not 0"),
     "strstr": Intrinsic("String, String", "I64", "byte position of the second in the first, -1 if it is not there"),
     "strcontains": Intrinsic("String, String", "Bool", "the second occurs in the first; an empty one always does"),
+    "strglob": Intrinsic("String, Const String", "Bool", "the glob of model/pattern.py matches the whole text"),
+    "strmatch": Intrinsic("String, Const String", "Bool", "the regular expression matches somewhere in the text"),
     "strcat": Intrinsic("String, String", "String", "one after the other, cut at the result's size"),
     "strcap": Intrinsic("String, U64", "String", "the first n bytes"),
     "memcmp": Intrinsic(

@@ -191,6 +191,22 @@ def _call(_: Scope, x: e.Call) -> Broken:
         yield f"{x.name} is not in ir/intrinsics.py"
     elif len(x.args) != len(re.sub(r"\([^)]*\)", "", known.params).split(",")):
         yield f"{x.name} takes ({known.params})"
+    elif x.name in ("strglob", "strmatch"):
+        yield from _pattern(x)
+
+
+def _pattern(x: e.Call) -> Broken:
+    from probescope.model.automaton import dfa_of
+    from probescope.model.pattern import PatternError
+
+    given = x.args[1]
+    if not isinstance(given, e.Const) or not isinstance(given.value, bytes):
+        yield f"{x.name} with a pattern that is not known"
+        return
+    try:
+        dfa_of(x.name, given.value)
+    except PatternError as wrong:
+        yield f"{x.name} with a wrong pattern: {wrong}"
 
 
 RULES: dict[type, Callable[[Scope, Any], Broken]] = {

@@ -99,6 +99,14 @@ FUNCTIONS: dict[str, Function] = {
     "strftime": _f("text", "str int", "a time since boot, as strftime(3) formats it"),
     "path": _f("text", "any ? lit", "the path behind a struct path", probes="fentry fexit iter"),
     "assert_str": _f("meta", "any", "refuses what is not like a string"),
+    # patterns
+    "strglob": _f("match", "text str", "whether a glob matches the whole string: `*`, `?`, `[a-z]`, `[!a-z]`"),
+    "strmatch": _f(
+        "match",
+        "text str",
+        r"whether a regular expression matches anywhere in the string: `. [a-z] \d \w \s ( ) | * + ? {2,5} ^ $`, "
+        "`(?i)` at its start",
+    ),
     # addresses
     "ksym": _f("address", "any", "symbol of a kernel address"),
     "usym": _f("address", "any", "symbol of a user address"),

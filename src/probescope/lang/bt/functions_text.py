@@ -131,7 +131,7 @@ def _read_buffer(u: Unit, node: ast.Call, v: V, t: Buffer, length: ir.Expr) -> V
 # --- questions --------------------------------------------------------------------------------------------------------
 
 
-def _like_string(u: Unit, node: ast.Call, i: int) -> ir.Expr | None:
+def like_string(u: Unit, node: ast.Call, i: int) -> ir.Expr | None:
     """A string, or what a pointer to characters leads to."""
     v = given(u, node, i)
     if v is None:
@@ -147,7 +147,7 @@ def _like_string(u: Unit, node: ast.Call, i: int) -> ir.Expr | None:
 
 
 def strlen_(u: Unit, node: ast.Call) -> V:
-    e = _like_string(u, node, 0)
+    e = like_string(u, node, 0)
     if e is None:
         return NOTHING
     if isinstance(e, ir.Const) and isinstance(e.value, bytes):
@@ -156,7 +156,7 @@ def strlen_(u: Unit, node: ast.Call) -> V:
 
 
 def strcap_(u: Unit, node: ast.Call) -> V:
-    e = _like_string(u, node, 0)
+    e = like_string(u, node, 0)
     if e is None:
         return NOTHING
     assert isinstance(e.type, String)
@@ -177,17 +177,17 @@ def strncmp_(u: Unit, node: ast.Call) -> V:
 
 
 def strstr_(u: Unit, node: ast.Call) -> V:
-    a, b = _like_string(u, node, 0), _like_string(u, node, 1)
+    a, b = like_string(u, node, 0), like_string(u, node, 1)
     return NOTHING if a is None or b is None else value(ir.Call(I64, "strstr", (a, b), span=node.span))
 
 
 def strcontains_(u: Unit, node: ast.Call) -> V:
-    a, b = _like_string(u, node, 0), _like_string(u, node, 1)
+    a, b = like_string(u, node, 0), like_string(u, node, 1)
     return NOTHING if a is None or b is None else value(ir.Call(BOOL, "strcontains", (a, b), span=node.span))
 
 
 def str_concat_(u: Unit, node: ast.Call) -> V:
-    a, b = _like_string(u, node, 0), _like_string(u, node, 1)
+    a, b = like_string(u, node, 0), like_string(u, node, 1)
     if a is None or b is None:
         return NOTHING
     if (
