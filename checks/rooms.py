@@ -33,6 +33,8 @@ HEAVY_MODULES = {"numpy", "asyncio", "inspect", "typing_extensions", "logging", 
 POSSESSIVE_GROUPS = (")*+", ")++", ")?+", "(?>")
 #: Modules that work on columns may import numpy, and nobody may import them but inside a function.
 COLUMN_MODULES = {"probescope.collect.columns"}
+#: Readers of recordings: columns all through, but for the package's own front; opened inside functions only.
+COLUMN_ROOMS = ("probescope.formats.",)
 PRINTING_ROOMS = {"cli"}
 OPENERS = {"open", "Path", "listdir", "scandir", "stat", "readlink", "walk"}
 
@@ -63,6 +65,11 @@ def dotted(path: Path) -> str:
     """The name of the module in a file: ``probescope.collect.columns``."""
     parts = path.with_suffix("").parts
     return ".".join(parts[len(parts) - 1 - parts[::-1].index("probescope") :]) if "probescope" in parts else path.stem
+
+
+def works_on_columns(path: Path) -> bool:
+    name = dotted(path)
+    return name in COLUMN_MODULES or (name.startswith(COLUMN_ROOMS) and path.name != "__init__.py")
 
 
 def called(node: ast.Call) -> str:
@@ -105,7 +112,7 @@ def findings(path: Path) -> Iterator[str]:
             yield from (f"{line}: {finding}" for finding in call_findings(room, node))
     for node in runs_at_import(tree):
         for module in imported(node):
-            if module in HEAVY_MODULES and not (module == "numpy" and dotted(path) in COLUMN_MODULES):
+            if module in HEAVY_MODULES and not (module == "numpy" and works_on_columns(path)):
                 yield f"{getattr(node, 'lineno', 0)}: {module} is imported at import time: do it inside the function"
         if isinstance(node, ast.ImportFrom) and node.module in COLUMN_MODULES:
             yield f"{node.lineno}: {node.module} is imported at import time: do it inside the function"
