@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Request:
     """A program and how to run it. ``name`` is what diagnostics call the text. ``parameters`` are ``$1``... and, in
-    the form ``--name=value``, the options that the script asks for by ``getopt``."""
+    the form ``--name=value``, the options that the script asks for by ``getopt``. ``unwind_pids``: processes, besides
+    ``pid`` and ``command``, whose user stacks are to be unwound from the start."""
 
     text: str
     name: str = "stdin"
@@ -42,6 +43,7 @@ class Request:
     options: tuple[str, ...] = ()
     pid: int = 0
     command: str = ""
+    unwind_pids: tuple[int, ...] = ()
     unsafe: bool = False
     via: Literal["auto", "bpf"] = "auto"
     include_dirs: tuple[str, ...] = ()
@@ -74,6 +76,7 @@ class Built:
         options = SessionOptions(
             pid=r.pid,
             command=split_command(r.command) if r.command else (),
+            unwind_pids=r.unwind_pids,
             unsafe=r.unsafe,
             via=r.via,
             texts=r.texts,

@@ -80,6 +80,7 @@ def environment(request: Request) -> Environment:
         script=script_options(request),
         child=request.command,
         pid=request.pid,
+        unwinds=bool(request.unwind_pids),
         unsafe=request.unsafe,
         arch=arch(),
         namespace=own_namespace(),

@@ -45,6 +45,14 @@ def _program_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("-e", dest="program", metavar="PROGRAM", help="the program itself")
     p.add_argument("-p", "--pid", type=process_id, default=0, help="trace only this process")
     p.add_argument("-c", "--cmd", metavar="COMMAND", help="start a program, trace until it ends; cpid is its pid")
+    p.add_argument(
+        "--dwarf-pid",
+        type=process_id,
+        action="append",
+        default=[],
+        metavar="PID",
+        help="user stacks of this process are unwound by its tables from the start, as those of -p and -c",
+    )
     p.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="DIR", help="where #include looks")
     p.add_argument("--include", action="append", default=[], metavar="FILE", help="a header to read first")
     p.add_argument(
@@ -107,6 +115,7 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         options=tuple(options),
         pid=args.pid,
         command=_command(args.cmd),
+        unwind_pids=tuple(args.dwarf_pid),
         unsafe=args.unsafe,
         via=args.via,
         include_dirs=tuple(args.include_dirs),

@@ -3,7 +3,7 @@ that nothing can happen any more."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, Protocol
 
 from probescope.collect.options import SessionOptions
@@ -45,10 +45,10 @@ class Ending:
     def child_pid(self) -> int:
         return self._child.pid if self._child else 0
 
-    def let_go(self) -> None:
-        """The child may run its program."""
+    def let_go(self, at_entry: Callable[[], None] | None = None) -> None:
+        """The child may run its program. ``at_entry``: as in kernel/child.py."""
         if self._child:
-            self._child.start()
+            self._child.start(at_entry)
 
     def ask(self) -> None:
         """Asks for the end, from any thread."""

@@ -24,7 +24,7 @@ ABOUT: dict[str, str] = {
     "bounds": "accesses were outside of an array: they gave 0",
     "loop": "loops were cut: they reached the greatest number of turns",
     "stack": "stacks were not kept: the table of stacks was full, or two collided in it",
-    "unwind_late": "stacks were walked by frame pointers: no DWARF unwind data available for this process yet",
+    "unwind_late": "stacks were walked by frame pointers. No DWARF unwind data available for this process yet",
     "unwind_table": "stacks end early: at code that has no unwind table and no frame pointer",
     "unwind_rule": "stacks end early: at a place that unwind tables cannot say the caller of",
     "unwind_read": "stacks end early: their memory could not be read",
@@ -37,7 +37,9 @@ _HINTS: dict[str, str] = {
     "stack": "fewer different stacks collide less: keep fewer frames, as in kstack(3), or add a predicate",
 }
 
-SHOWN: frozenset[str] = frozenset({"ring_full", "map_full", "loop", "stack", "scratch", "unwind_late"})
+SHOWN: frozenset[str] = frozenset(
+    {"ring_full", "map_full", "div0", "bounds", "loop", "stack", "scratch", "unwind_late"}
+)
 """Kinds that are told always; the others (a failed read is often part of the plan) only when asked for with ``-k``."""
 
 URGENT: frozenset[str] = frozenset({"ring_full"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from probescope.ir.program import Program
@@ -32,8 +32,9 @@ class Names:
         self._tables: dict[Opaque, Map | None] = {}
         self._unwound: dict[Opaque, Map | None] = {}
 
-    def start(self, pid: int) -> None:
-        """``pid``: the only process that can appear, 0 for all."""
+    def start(self, pid: int, unwind_pids: Sequence[int] = ()) -> None:
+        """``pid``: the only process that can appear, 0 for all. ``unwind_pids``: others whose stacks are unwound from
+        the start."""
         if names_user_code(self._program):
             self._followed().start([pid] if pid else [])
             maps = self._kernel.unwind_maps() if self._kernel else {}
@@ -42,7 +43,19 @@ class Names:
 
                 always = self._program.settings.unwind == "always"
                 self._unwinding = Unwinding(maps, self._followed(), always=always)
-                self._unwinding.start(pid)
+                self._unwinding.start((pid, *unwind_pids))
+
+    def preparation(self, pid: int) -> Callable[[], None] | None:
+        """What wants to be done when the program of ``-c`` is about to begin, if anything."""
+        unwinding = self._unwinding
+        if unwinding is None or not pid:
+            return None
+
+        def prepare() -> None:
+            self._followed().poll()
+            unwinding.prepare(pid)
+
+        return prepare
 
     @property
     def follows(self) -> bool:

@@ -10,12 +10,14 @@ from probescope.frozen import dataclass
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
     """``pid``: only this process, 0 for all. ``command``: a program to start, which is followed until it ends.
+    ``unwind_pids``: other processes whose unwind tables are to be there from the start.
     ``texts``: printf output may be handed on in lumps (text views); ``everything``: report failed reads and the like
     too. ``signals``: SIGINT and SIGTERM end the session in good order (commands want that; a library leaves signals to
     its caller). ``rehearsal``: no clause is run; the session is to attach and leave."""
 
     pid: int = 0
     command: tuple[str, ...] = ()
+    unwind_pids: tuple[int, ...] = ()
     unsafe: bool = False
     via: Literal["auto", "bpf"] = "auto"
     texts: bool = True

@@ -78,7 +78,7 @@ class Session:
         if not self.options.rehearsal:
             self._clauses.run("begin", self._start_ns, self._asked)
         if self.kernel and not self._asked():
-            self.names.start(self.options.pid)
+            self.names.start(self.options.pid, self.options.unwind_pids)
             self.kernel.attach(self.ending.asked)
 
     def activate(self) -> None:
@@ -95,7 +95,7 @@ class Session:
         for output in held:
             self._out(output)
         if not self._asked():
-            self.ending.let_go()
+            self.ending.let_go(self.names.preparation(self.ending.child_pid))
         self._clauses.start()
 
     def poll(self, timeout_ms: int = IDLE_MS) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import queue
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -108,14 +108,19 @@ class Unwinding:
         self._jobs: queue.SimpleQueue[tuple[int, AddressSpace] | None] = queue.SimpleQueue()
         self._worker: threading.Thread | None = None
 
-    def start(self, pid: int) -> None:
-        """``pid``: of the process that is traced, 0 for all."""
+    def start(self, pids: Sequence[int]) -> None:
+        """``pids``: of processes that are traced; those that are 0 are left out."""
         self._processes.watch()
-        if pid:
-            space = self._processes.space(pid)
-            if space is not None:
-                self._given.add(pid)
-                self.tables.give(pid, space)
+        for pid in pids:
+            if pid:
+                self.prepare(pid)
+
+    def prepare(self, pid: int) -> None:
+        """Gives a process its tables before this returns."""
+        space = self._processes.space(pid)
+        if space is not None:
+            self._given.add(pid)
+            self.tables.give(pid, space)
 
     def poll(self) -> None:
         """Asks for the tables of processes that have been met, or have changed."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from probescope.errors import LimitError, SessionError, UsageError
@@ -62,16 +63,25 @@ class Child:
     def fileno(self) -> int:
         return self._pidfd
 
-    def start(self) -> None:
-        """Raises UsageError if the kernel cannot run the file."""
-        with suppress(BrokenPipeError):  # it was killed while it waited
-            os.write(self._go, b"x")
-        os.close(self._go)
-        self._go = -1
+    def start(self, at_entry: Callable[[], None] | None = None) -> None:
+        """Raises UsageError if the kernel cannot run the file. ``at_entry`` is called when its loader has mapped all
+        libraries, and the program itself has not begun, where that can be done (hold.py)."""
+        if at_entry is None:
+            self._let_exec()
+        else:
+            from probescope.kernel.hold import run_to_entry
+
+            self._status = run_to_entry(self.pid, self._let_exec, at_entry)
         failure = os.read(self._failed, 16)
         if failure:
             why = os.strerror(int(failure))
             raise UsageError(f"cannot start {self._path}: {why}", hints=["is it a program, or a script with #! ?"])
+
+    def _let_exec(self) -> None:
+        with suppress(BrokenPipeError):  # it was killed while it waited
+            os.write(self._go, b"x")
+        os.close(self._go)
+        self._go = -1
 
     def ended(self) -> bool:
         """Whether it is over; it is reaped then."""

@@ -22,6 +22,7 @@ NUMBERS: Mapping[str, Mapping[str, int]] = {
         "process_vm_readv": 310,
         "kcmp": 312,
         "prctl": 157,
+        "ptrace": 101,
     },
     "aarch64": {
         "bpf": 280,
@@ -34,6 +35,7 @@ NUMBERS: Mapping[str, Mapping[str, int]] = {
         "process_vm_readv": 270,
         "kcmp": 272,
         "prctl": 167,
+        "ptrace": 117,
     },
 }
 

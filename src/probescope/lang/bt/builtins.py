@@ -131,6 +131,12 @@ def _stack(kind: str) -> Lower:
     return lower
 
 
+def _dw_ustack(u: Unit, span: Span) -> V:
+    from probescope.lang.bt.functions_stack import dw_ustack_value
+
+    return dw_ustack_value(u, span)
+
+
 BUILTINS: dict[str, Builtin] = {
     "args": Builtin("struct", "the arguments of the probe, by name", _site("args")),
     "cgroup": Builtin("uint64", "cgroup v2 id of the current process", _context("cgroup")),
@@ -144,6 +150,7 @@ BUILTINS: dict[str, Builtin] = {
     "elapsed": Builtin("uint64", "nanoseconds since tracing began", _context("elapsed")),
     "func": Builtin("symbol", "name of the traced function", _site("func")),
     "gid": Builtin("uint32", "group id of the current process", _context("gid")),
+    "dw_ustack": Builtin("ustack_t", "the user program's call stack, by unwind tables", _dw_ustack),
     "has_cpid": Builtin("bool", "whether -c started a child", _has_cpid),
     "jiffies": Builtin("uint64", "the kernel's jiffies", _context("jiffies")),
     "kstack": Builtin("kstack_t", "the kernel's call stack", _stack("kstack")),

@@ -76,7 +76,8 @@ class Environment:
     ``kaddr``, ``uaddr``, ``cgroupid``: addresses of symbols and ids of cgroups; ``None`` where there is none.
     ``kfunc``: whether a kernel function exists, and may be called from such a probe (an empty one: at all).
     ``params`` are ``$1``..., ``options`` the named parameters, ``environment`` the process's variables. ``child``:
-    the command of ``-c``; ``pid``: of ``-p``, else 0. ``namespace``: (device, inode) of probescope's pid namespace
+    the command of ``-c``; ``pid``: of ``-p``, else 0. ``unwinds``: processes were named whose stacks are
+    to be unwound. ``namespace``: (device, inode) of probescope's pid namespace
     when that is not the initial one. ``mode``: which of test and bench probes run. ``unserved``: why a site cannot be
     used here, empty if it can; asked where the script offers another."""
 
@@ -90,6 +91,7 @@ class Environment:
     script: ScriptOptions = field(default_factory=ScriptOptions)
     child: str = ""
     pid: int = 0
+    unwinds: bool = False
     unsafe: bool = False
     arch: Arch = X86_64
     namespace: tuple[int, int] | None = None

@@ -18,6 +18,7 @@ def settings_of(config: Config) -> Settings:
         on_stack_limit=config.on_stack_limit,
         ring_bytes=_ring(config.perf_rb_pages),
         stack_mode=config.stack_mode,
+        unwind=config.unwind,  # type: ignore[arg-type]  # one of the words that the key allows
         print_maps_at_exit=config.print_maps_on_exit,
         map_format=config.map_format,
         license=config.license,

@@ -46,6 +46,7 @@ class Config:
     unstable_import_statement: str = "warn"
     unstable_tseries: str = "warn"
     unstable_typeinfo: str = "warn"
+    unwind: str = "auto"  # auto, always, off: user stacks by unwind tables; auto: without frame pointers. Ours
     use_blazesym: bool = True
     explicit: frozenset[str] = frozenset()
 
@@ -64,6 +65,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "unstable_import_statement": ("enable", "warn", "error"),
     "unstable_tseries": ("enable", "warn", "error"),
     "unstable_typeinfo": ("enable", "warn", "error"),
+    "unwind": ("auto", "always", "off"),
 }
 _TEXTS = ("str_trunc_trailer",)
 KEYS = (*_BOOLS, *_NUMBERS, *_CHOICES, *_TEXTS)

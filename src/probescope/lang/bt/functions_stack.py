@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from probescope.diagnostics import Span
+from probescope.frozen import replace
 from probescope.ir import expr as ir
 from probescope.lang.bt import ast
+from probescope.lang.bt.check_unstable import forbidden
 from probescope.lang.bt.lower_unit import Unit
 from probescope.lang.bt.lower_value import NOTHING, V, constant, value
 from probescope.model.types import Opaque
@@ -50,4 +52,25 @@ kstack_ = ustack_ = _stack
 
 
 def dw_ustack_(u: Unit, node: ast.Call) -> V:
-    return u.error("dw_ustack() is not available: stacks are unwound by frame pointers", node.span, "use ustack()")
+    return _stack(u, node) if unwound(u, node.span) else NOTHING
+
+
+def dw_ustack_value(u: Unit, span: Span) -> V:
+    """Without parentheses."""
+    return stack(u, "ustack", "", 0, span) if unwound(u, span) else NOTHING
+
+
+def unwound(u: Unit, span: Span) -> bool:
+    """Has the program's user stacks walked by unwind tables, also where frame pointers would do. Reports why not."""
+    if forbidden(u, "dw_ustack", span):
+        return False
+    env = u.program.env
+    if not (env.pid or env.child or env.unwinds):
+        u.error(
+            "dw_ustack requires a target process",
+            span,
+            "name one with -p, -c or --dwarf-pid; ustack is unwound in the same way, in any process",
+        )
+        return False
+    u.program.settings = replace(u.program.settings, unwind="always")
+    return True
