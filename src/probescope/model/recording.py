@@ -159,7 +159,8 @@ class EventBatch:
     Absent columns are ``None``. ``stacks`` u8: innermost first, with perf's context marks (>= 2**64 - 4095) between;
     ``raw`` u1: raw records, ``common_type`` first; ``numbers``: further numbers by perf's name (``ip``, ``addr``,
     ``weight``, ``phys_addr``, ``data_src``, ``cgroup``, ``identifier``, ``stream_id``, ``flags``...);
-    ``registers`` and ``stack_dumps``: user registers (u8) and stack bytes (u1) for unwinding; ``branches``: rows of
+    ``registers`` and ``stack_dumps``: user registers (u8) and stack bytes (u1) for unwinding; ``registers_intr``: those
+    of the machine when the sample was taken; ``branches``: rows of
     ``from, to, flags``; ``reads``: u8 values of a read format.
     ``between``: (i, record) for what happened before event i of this batch (``count``: after the last), in order.
     """
@@ -179,6 +180,7 @@ class EventBatch:
     branches: Ragged | None = None
     reads: Ragged | None = None
     between: tuple[tuple[int, SideRecord], ...] = ()
+    registers_intr: Ragged | None = None
 
     def __len__(self) -> int:
         return self.count

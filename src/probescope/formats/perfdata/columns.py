@@ -1,0 +1,192 @@
+"""Rows in order of time -> a batch: samples as columns, other records between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from probescope.errors import FormatError
+from probescope.formats.perfdata import records as r
+from probescope.formats.perfdata.damage import Tally
+from probescope.formats.perfdata.samples import Parts, first_half, gather, second_half
+from probescope.formats.perfdata.sideband import Trailer, body_of, side_record
+from probescope.model.recording import EventBatch, Ragged, SideRecord
+
+if TYPE_CHECKING:
+    from probescope.formats.perfdata.ids import Events
+    from probescope.formats.perfdata.layout import Layout
+    from probescope.formats.perfdata.order import Rows
+
+    Column = np.ndarray[Any, Any]
+
+_OWN_COLUMNS = ("time", "cpu", "pid", "tid", "period")
+_KIND = np.uint64(0xFFFFFFFF)
+
+
+class Columns:
+    """Makes batches; what cannot be used is counted in ``tally``, and samples per event in ``samples``."""
+
+    def __init__(self, big: bool, events: Events, tally: Tally) -> None:
+        self.big, self.events, self.tally = big, events, tally
+
+    def batch(self, rows: Rows) -> EventBatch | None:
+        kinds = rows.heads & _KIND
+        known = (kinds == r.SAMPLE) & (rows.event >= 0)
+        which = np.flatnonzero(known)
+        others = np.flatnonzero((kinds < r.USER_START) & (kinds != r.SAMPLE))
+        samples, dropped = self.samples(rows.picked(which) if len(which) < len(known) else rows)
+        if dropped is not None:
+            which = which[~dropped]
+        between = self.between(rows, others, np.searchsorted(which, others))
+        if not samples.count and not between:
+            return None
+        return EventBatch(
+            samples.count,
+            samples.event,
+            samples.time,
+            samples.cpu,
+            samples.pid,
+            samples.tid,
+            samples.period,
+            samples.stacks,
+            samples.raw,
+            samples.numbers,
+            samples.registers,
+            samples.stack_dumps,
+            samples.branches,
+            samples.reads,
+            between,
+            samples.registers_intr,
+        )
+
+    # --- samples
+
+    def samples(self, rows: Rows) -> tuple[EventBatch, Column | None]:
+        """All of ``rows`` are samples. Also which of them had to be dropped, if any."""
+        parts, bad = self.parts(rows)
+        if bad is not None:
+            self.tally.add("sample", "samples that are shorter than what is in them", rows.base, int(bad.sum()))
+            kept = rows.picked(~bad)
+            batch, more = self.samples(kept)
+            if more is not None:
+                bad[np.flatnonzero(~bad)[more]] = True
+            return batch, bad
+        count = len(rows.at)
+        numbers = parts.numbers
+        time, cpu, pid, tid, period = (numbers.pop(name, None) for name in _OWN_COLUMNS)
+        numbers["misc"] = (rows.heads >> np.uint64(32)).astype(np.uint16)
+        nobody = np.full(count, -1, np.int32)
+        if period is None or len(self.events.unsampled_period):
+            period = self.events.periods(rows.event, period)
+        pieces: dict[str, Any] = dict(parts.ragged)
+        batch = EventBatch(
+            count,
+            rows.event,
+            np.zeros(count, np.uint64) if time is None else time,
+            nobody if cpu is None else cpu,
+            nobody if pid is None else pid,
+            nobody if tid is None else tid,
+            period,
+            numbers=numbers,
+            **pieces,
+        )
+        return batch, None
+
+    def parts(self, rows: Rows) -> tuple[Parts, Column | None]:
+        size = (rows.heads >> np.uint64(51)).astype(np.int64)
+        layouts = self.events.layouts
+        if len(layouts) == 1 or not len(rows.at):
+            parts = gather(rows.words, rows.data, self.big, layouts[0], rows.at, size)
+            return parts, parts.bad
+        kind = self.events.layout_of[rows.event]
+        present = np.flatnonzero(np.bincount(kind, minlength=len(layouts)))
+        if len(present) == 1:
+            parts = gather(rows.words, rows.data, self.big, layouts[int(present[0])], rows.at, size)
+            return parts, parts.bad
+        whole = Parts(bad=np.zeros(len(rows.at), np.bool_))
+        for one in present.tolist():
+            mine = np.flatnonzero(kind == one)
+            self.scatter(whole, mine, gather(rows.words, rows.data, self.big, layouts[one], rows.at[mine], size[mine]))
+        assert whole.bad is not None
+        return whole, whole.bad if whole.bad.any() else None
+
+    def scatter(self, whole: Parts, mine: Column, parts: Parts) -> None:
+        """Parts of some samples into those of all. What the others lack is -1 for cpu, pid and tid, 0 for numbers, and
+        empty for pieces."""
+        assert whole.bad is not None
+        count = len(whole.bad)
+        if parts.bad is not None:
+            whole.bad[mine] = parts.bad
+        for name, column in parts.numbers.items():
+            if name not in whole.numbers:
+                fill = -1 if name in {"cpu", "pid", "tid"} else 0
+                whole.numbers[name] = np.full(count, fill, column.dtype)
+            whole.numbers[name][mine] = column
+        for name, piece in parts.ragged.items():
+            old = whole.ragged.get(name)
+            if old is None:
+                old = Ragged(piece.values[:0], np.zeros(count, np.int64), np.zeros(count, np.int64))
+            shift = 0
+            values = piece.values
+            if name == "branches":  # the only ones that are copies
+                shift = len(old.values)
+                values = np.concatenate((old.values, piece.values))
+            old.start[mine] = piece.start + shift
+            old.size[mine] = piece.size
+            whole.ragged[name] = Ragged(values, old.start, old.size)
+
+    # --- other records
+
+    def between(self, rows: Rows, others: Column, places: Column) -> tuple[tuple[int, SideRecord], ...]:
+        found: list[tuple[int, SideRecord]] = []
+        if not len(others):
+            return ()
+        view = np.ascontiguousarray(rows.data).data
+        trailers = self.trailers(rows, others)
+        heads, at = rows.heads[others].tolist(), rows.at[others].tolist()
+        layouts = self.events.layouts
+        kinds = self.events.layout_of[np.maximum(rows.event[others], 0)].tolist() if len(layouts) > 1 else None
+        for i, (head, start, place) in enumerate(zip(heads, at, places.tolist(), strict=True)):
+            record = view[start * 8 : start * 8 + (head >> 48)].tobytes()
+            layout = layouts[kinds[i]] if kinds else layouts[0]
+            try:
+                cursor = body_of(record, self.big, len(layout.trailer))
+                one = side_record(int(head & 0xFFFFFFFF), int(head >> 32 & 0xFFFF), cursor, Trailer(*trailers[i]))
+            except FormatError as error:
+                name = r.name_of(head & 0xFFFFFFFF)
+                self.tally.add("record", f"a {name} record that cannot be read: {error.what}", rows.base)
+                continue
+            if one is None:
+                self.tally.add("unknown-record", f"records of type {head & 0xFFFFFFFF}", rows.base)
+            else:
+                found.append((place, one))
+        return tuple(found)
+
+    def trailers(self, rows: Rows, others: Column) -> list[tuple[int, int, int, int, int]]:
+        """time, cpu, pid, tid, event of each; what is not recorded is 0 or -1."""
+        count = len(others)
+        heads = rows.heads[others]
+        end = rows.at[others] + (heads >> np.uint64(51)).astype(np.int64)
+        event = rows.event[others]
+        cpu, pid, tid = (np.full(count, -1, np.int32) for _ in range(3))
+        kind = self.events.layout_of[np.maximum(event, 0)]
+        for number, layout in enumerate(self.events.layouts):
+            mine = np.flatnonzero((kind == number) & (heads >= np.uint64((len(layout.trailer) + 1) << 51)))
+            self.trail(rows, layout, mine, end, cpu, pid, tid)
+        if (heads & _KIND == r.LOST).any():
+            mine = np.flatnonzero((heads & _KIND == r.LOST) & (heads >= np.uint64(24 << 48)))
+            event = event.copy()
+            event[mine] = self.events.index(rows.words[rows.at[others][mine] + 1])
+        return list(zip(*(c.tolist() for c in (rows.time[others], cpu, pid, tid, event)), strict=True))
+
+    def trail(
+        self, rows: Rows, layout: Layout, mine: Column, end: Column, cpu: Column, pid: Column, tid: Column
+    ) -> None:
+        back = layout.behind("cpu")
+        if back and len(mine):
+            cpu[mine] = first_half(rows.words[end[mine] - back], self.big)
+        back = layout.behind("tid")
+        if back and len(mine):
+            both = rows.words[end[mine] - back]
+            pid[mine], tid[mine] = first_half(both, self.big), second_half(both, self.big)

@@ -1,0 +1,270 @@
+"""``open_perfdata``: a recording of perf as batches of columns."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+
+from probescope.errors import FormatError
+from probescope.formats.perfdata import records as r
+from probescope.formats.perfdata.attr import Attr
+from probescope.formats.perfdata.columns import Columns
+from probescope.formats.perfdata.container import MOST_SECTION, Container, read_container
+from probescope.formats.perfdata.damage import Tally
+from probescope.formats.perfdata.features import Group
+from probescope.formats.perfdata.ids import Events
+from probescope.formats.perfdata.meta import BuildId, Meta
+from probescope.formats.perfdata.order import Order, Rows
+from probescope.formats.perfdata.stream import Block, Stream
+from probescope.model.recording import Damage, EventBatch, EventType, Machine
+
+PRIMED_BLOCKS = 64
+_KIND = np.uint64(0xFFFFFFFF)
+
+
+def open_perfdata(source: str | os.PathLike[str] | BinaryIO) -> PerfData:
+    """A file, a directory of `perf record --threads`, or an open binary file, which stays open after ``close``. Raises
+    OSError, and FormatError where it is no perf.data."""
+    if isinstance(source, str | os.PathLike):
+        return _open_path(os.fspath(source))
+    return PerfData(source, str(getattr(source, "name", "perf.data")), [], owned=False)
+
+
+def _open_path(path: str) -> PerfData:
+    parts: list[str] = []
+    main = path
+    if os.path.isdir(path):
+        main = os.path.join(path, "data")
+        names = [n for n in os.listdir(path) if n.startswith("data.") and n[5:].isdigit()]
+        parts = [os.path.join(path, n) for n in sorted(names, key=lambda n: int(n[5:]))]
+    file = open(main, "rb", buffering=0)  # noqa: SIM115 - PerfData closes it
+    try:
+        return PerfData(file, path, parts, owned=True)
+    except BaseException:
+        file.close()
+        raise
+
+
+class PerfData:
+    """A ``Recording``. ``stats``, ``damage`` and what records tell (late events, build ids) are complete when
+    ``batches`` has come to its end. Of a pipe ``batches`` can be had once."""
+
+    def __init__(self, file: BinaryIO, name: str, parts: list[str], *, owned: bool) -> None:
+        self._file, self._parts, self._owned = file, parts, owned
+        self.name = name
+        self._size = _size_of(file)
+        self.container: Container = read_container(file, name, self._size)
+        self._tally = Tally()
+        self._tally.extend(self.container.damage)
+        self._meta = Meta(self.container.big, self._tally)
+        for one in self.container.attrs:
+            self._meta.add_attr(one.attr, one.ids)
+        self._sections()
+        self._header_damage = self._tally.listed()
+        self._counts: dict[int, int] = {}
+        self._primed: tuple[Stream, list[Block]] | None = None
+        self.aux_bytes = 0
+        if self.container.pipe:
+            self._prime()
+
+    def _sections(self) -> None:
+        for number, offset, size in self.container.sections:
+            if offset > self._size or size > MOST_SECTION:
+                self._tally.add("feature", f"feature {number} lies outside of the file", offset)
+                continue
+            self._file.seek(offset)
+            data = self._file.read(min(size, self._size - offset))
+            if len(data) < size:
+                self._tally.add("feature", f"feature {number} is cut", offset)
+            try:
+                self._meta.add_feature(number, data, offset)
+            except FormatError as error:
+                self._tally.add("feature", f"feature {number} cannot be read: {error.what}", offset)
+
+    # --- what the file tells about itself
+
+    @property
+    def events(self) -> tuple[EventType, ...]:
+        return self._meta.events
+
+    @property
+    def attrs(self) -> tuple[Attr, ...]:
+        return tuple(self._meta.attrs)
+
+    @property
+    def ids(self) -> Mapping[int, int]:
+        """Index of the event by its id."""
+        return self._meta.ids
+
+    @property
+    def machine(self) -> Machine:
+        return self._meta.machine
+
+    @property
+    def features(self) -> Mapping[str, Any]:
+        """Values of ``features.parse_feature`` by the feature's name."""
+        return self._meta.features
+
+    @property
+    def unknown_features(self) -> Mapping[int, int]:
+        """Bytes of features that are newer than this reader, by number."""
+        return self._meta.unknown_features
+
+    @property
+    def build_ids(self) -> tuple[BuildId, ...]:
+        return tuple(self._meta.build_ids)
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        found: tuple[Group, ...] = self._meta.features.get("GROUP_DESC", ())
+        return found
+
+    @property
+    def threads(self) -> Mapping[int, str]:
+        """Names of threads that THREAD_MAP records tell."""
+        return self._meta.threads
+
+    @property
+    def tracing(self) -> Any:
+        """``TracingData``, None if there is none."""
+        return self._meta.tracing
+
+    @property
+    def damage(self) -> tuple[Damage, ...]:
+        return self._tally.listed()
+
+    @property
+    def stats(self) -> Mapping[str, int]:
+        """How many records of each type were met, by perf's names, in order of their numbers."""
+        return {r.name_of(kind): self._counts[kind] for kind in sorted(self._counts)}
+
+    # --- events
+
+    def batches(self) -> Iterator[EventBatch]:
+        """Batches in order of time, as ``order`` has it. Raises FormatError where nothing can be made of the data."""
+        self._restart()
+        columns: Columns | None = None
+        version = -1
+        order = Order(self._tally, self.container.big, rounds=not self._parts)
+        for block in self._blocks():
+            self._count(block)
+            if version != self._meta.version or columns is None:
+                version = self._meta.version
+                columns = Columns(self.container.big, Events(self._meta.attrs, self._meta.ids), self._tally)
+            time, event = columns.events.placed(block)
+            rows = Rows(block.data, block.words, block.heads, block.at, time, event, block.base)
+            for ready in order.add(rows, block):
+                yield from _some(columns.batch(ready))
+        for ready in order.end():
+            if columns is not None:
+                yield from _some(columns.batch(ready))
+
+    def close(self) -> None:
+        if self._owned:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- records
+
+    def _restart(self) -> None:
+        if self._size < 0 and self._primed is None:
+            raise FormatError("a pipe can be read only once", file=self.name)
+        self._tally.reset(self._header_damage)
+        self._counts = {}
+        self.aux_bytes = 0
+
+    def _stream(self) -> Stream:
+        start, size = self.container.data
+        if self._size >= 0:
+            self._file.seek(start)
+        return Stream(self._file, start, size, self.container.big, self._tally, self._told)
+
+    def _told(self, kind: int, misc: int, body: bytes, place: int) -> None:
+        if kind == r.HEADER_TRACING_DATA:
+            try:
+                self._meta.add_tracing(body)
+            except FormatError as error:
+                self._tally.add("tracing-data", error.what, place)
+        else:
+            self._record(kind, misc, body, place)
+
+    def _prime(self) -> None:
+        """Read until the first record of the kernel: what comes before tells of the events."""
+        stream = self._stream()
+        blocks: list[Block] = []
+        for block in stream:
+            blocks.append(block)
+            self._metadata(block)
+            if (block.heads & _KIND < r.USER_START).any() or len(blocks) >= PRIMED_BLOCKS:
+                break
+        if self._size < 0:
+            self._primed = (stream, blocks)
+
+    def _blocks(self) -> Iterator[Block]:
+        if self._primed is not None:
+            (stream, blocks), self._primed = self._primed, None
+            yield from blocks
+            yield from self._told_blocks(stream)
+            return
+        streams = [self._stream()]
+        yield from self._told_blocks(streams[0])
+        for path in self._parts:
+            with open(path, "rb", buffering=0) as part:
+                yield from self._told_blocks(self._part(part, path))
+
+    def _part(self, file: BinaryIO, path: str) -> Stream:
+        return Stream(file, 0, -1, self.container.big, self._tally, self._told)
+
+    def _told_blocks(self, stream: Stream) -> Iterator[Block]:
+        for block in stream:
+            self._metadata(block)
+            yield block
+        for kind, count in stream.counts.items():
+            self._counts[kind] = self._counts.get(kind, 0) + count
+        self.aux_bytes += stream.aux_bytes
+
+    def _metadata(self, block: Block) -> None:
+        kinds = block.heads & _KIND
+        for i in np.flatnonzero((kinds >= r.USER_START) & (kinds != r.FINISHED_ROUND)).tolist():
+            head, at = int(block.heads[i]), int(block.at[i])
+            body = block.data[at * 8 + 8 : at * 8 + (head >> 48)].tobytes()
+            self._record(head & 0xFFFFFFFF, head >> 32 & 0xFFFF, body, block.base + at * 8)
+
+    def _record(self, kind: int, misc: int, body: bytes, place: int) -> None:
+        if kind in r.NAMES:
+            self._meta.record(kind, misc, body, place)
+        else:
+            what = "simpleperf's own records" if kind >= r.SIMPLEPERF_START else f"records of type {kind}"
+            self._tally.add("unknown-record", what, place)
+
+    def _count(self, block: Block) -> None:
+        kinds = block.heads & _KIND
+        small = np.bincount(np.minimum(kinds, 128).astype(np.int64), minlength=129)
+        for kind in np.flatnonzero(small[:128]).tolist():
+            self._counts[kind] = self._counts.get(kind, 0) + int(small[kind])
+        if small[128]:
+            self._counts[r.SIMPLEPERF_START] = self._counts.get(r.SIMPLEPERF_START, 0) + int(small[128])
+
+
+def _some(batch: EventBatch | None) -> Iterator[EventBatch]:
+    if batch is not None:
+        yield batch
+
+
+def _size_of(file: BinaryIO) -> int:
+    """-1 for what cannot be sought. The file is left at its start."""
+    try:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
+    except (OSError, ValueError, AttributeError):
+        return -1
+    return size

@@ -1,0 +1,313 @@
+"""The data section of one file as blocks of whole records: read in pieces, decompressed, AUX data skipped.
+
+    file:   | rec | rec | COMPRESSED ....... | ROUND | COMPRESSED ..... | AUXTRACE | payload ........ | rec |
+    block:  | rec | rec |   (walked where they lie)
+            | records out of any number of COMPRESSED, one after the other |   rounds: where ROUNDs came between
+            | rec |
+
+COMPRESSED records carry one zstd stream; a record in it may begin in one and end in another. COMPRESSED2 (6.16) has a
+u64 size of its data behind the header and is padded to 8 bytes; perf computes that record's u16 size without care:
+where it overflowed, the padding is missing too, and what counts is the u64. If several records were squeezed through
+one buffer, the u64 holds the sum of all, and the headers of the second and later ones lie within.
+
+    0        8           16                          16 + data_size
+    | 83, n  | data_size | zstd ....... (83, n2) .... |
+
+Memory: one piece, one inflated piece, and a record; whatever the file holds.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+
+from probescope.formats.perfdata import records as r
+from probescope.formats.perfdata.damage import Tally
+from probescope.formats.perfdata.walk import heads_of, walk
+from probescope.formats.perfdata.zstd import Inflate
+from probescope.frozen import dataclass
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from probescope.formats.perfdata.walk import Places, Words
+
+    Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+PIECE = 1 << 22
+SHORT = 1 << 12
+COMPRESSED2_MOST = 65519  # zstd bytes that one of them can carry
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Whole records. ``data``: bytes; ``words``: the same as native numbers; ``heads``: the records' first words as
+    ``walk`` draws them; ``at``: word index of each record. ``rounds``: numbers of records that were there when a round
+    was finished outside. ``base``: place in the file of the first byte, or of what it came out of."""
+
+    data: Bytes
+    words: Words
+    heads: Words
+    at: Places
+    rounds: tuple[int, ...]
+    base: int
+
+
+#: Told of a record of perf's own that lies in no block: type, misc, body, place in the file.
+Special = Callable[[int, int, bytes, int], None]
+
+
+class Stream:
+    """``file`` from ``start`` on, ``size`` bytes or to the end (-1). ``told`` gets records that lie in no block, and
+    TRACING_DATA's payload.
+    Iterating yields blocks; counts of what stays inside (COMPRESSED, AUXTRACE...) are in ``counts``."""
+
+    def __init__(self, file: BinaryIO, start: int, size: int, big: bool, tally: Tally, told: Special) -> None:
+        self.file, self.big, self.tally, self.told = file, big, tally, told
+        self.left = size if size >= 0 else 1 << 62
+        self.place = start  # in the file, of the next byte to be read
+        self.counts: dict[int, int] = {}
+        self.aux_bytes = 0
+        self.buffer: Bytes = np.zeros(0, np.uint8)
+        self.at = 0  # in the buffer
+        self.reach = PIECE
+        self.header = struct.Struct(">IHH" if big else "<IHH")
+        self.inflate = Inflate()
+        self.flat = bytearray()
+        self.flat_base = 0
+        self.round_marks: list[int] = []
+        self.ended = False
+
+    # --- bytes
+
+    def fill(self, wanted: int) -> bool:
+        """Have ``wanted`` bytes at ``at``; False if the file ends before."""
+        kept = len(self.buffer) - self.at
+        if kept >= wanted:
+            return True
+        if self.ended:
+            return False
+        size = max(wanted, PIECE)
+        fresh = np.empty(min(kept + size, kept + self.left) if self.left < size else kept + size, np.uint8)
+        fresh[:kept] = self.buffer[self.at :]
+        view = fresh.data
+        have = kept
+        while have < len(fresh):
+            got = self.read_into(view[have:])
+            if not got:
+                self.ended = True
+                break
+            have += got
+            self.left -= got
+        self.ended = self.ended or self.left <= 0
+        self.place += have - kept
+        self.buffer, self.at = fresh[:have], 0
+        return have >= wanted
+
+    def read_into(self, view: memoryview) -> int:
+        into = getattr(self.file, "readinto", None)
+        if into is not None:
+            return int(into(view) or 0)
+        data = self.file.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    @property
+    def here(self) -> int:
+        """Place in the file of the byte at ``at``."""
+        return self.place - (len(self.buffer) - self.at)
+
+    def skip(self, count: int) -> int:
+        """Past ``count`` bytes; how many there were."""
+        held = min(count, len(self.buffer) - self.at)
+        self.at += held
+        done = held
+        while done < count and self.fill(1):
+            step = min(count - done, len(self.buffer) - self.at)
+            self.at += step
+            done += step
+        return done
+
+    def take(self, count: int) -> bytes:
+        data = self.buffer[self.at : self.at + count].tobytes()
+        self.at += count
+        return data
+
+    # --- records
+
+    def __iter__(self) -> Iterator[Block]:
+        while self.fill(8):
+            kind, misc, size = self.header.unpack_from(self.buffer.data, self.at)
+            if kind == r.FINISHED_ROUND and size == 8 and self.flat:
+                self.count(kind)
+                self.round_marks.append(len(self.flat))
+                self.at += 8
+            elif kind in r.STOPS:
+                yield from self.special(kind, misc, size)
+            elif size < 8 or size & 7:
+                yield from self.flatten()
+                if not self.odd(kind, misc, size):
+                    break
+            else:
+                yield from self.flatten()
+                if not self.fill(size):
+                    break
+                yield from self.plain(size)
+        yield from self.flatten(last=True)
+        if self.at < len(self.buffer):
+            self.tally.add("cut", "the last record is cut", self.here)
+
+    def count(self, kind: int) -> None:
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+
+    def plain(self, size: int) -> Iterator[Block]:
+        """The records that lie in the buffer, up to one that needs care; the first has ``size`` bytes. Where many need
+        care, only what is near is looked at."""
+        reach = min(max(self.reach, size), len(self.buffer) - self.at) & ~7
+        data = self.buffer[self.at : self.at + reach]
+        block, words = self.block(data if self.at % 8 == 0 else data.copy(), (), self.here)
+        self.at += words * 8
+        self.reach = min(self.reach * 2, PIECE) if reach - words * 8 < 1 << 16 else SHORT
+        if words:
+            yield block
+
+    def block(self, data: Bytes, marks: tuple[int, ...], base: int) -> tuple[Block, int]:
+        words = data.view(">u8" if self.big else "<u8").astype(np.uint64, copy=False)
+        heads = heads_of(words, self.big)
+        at, end = walk(heads)
+        rounds = tuple(np.searchsorted(at, [mark // 8 for mark in marks]).tolist()) if marks else ()
+        return Block(data, words, heads[at], at, rounds, base), end
+
+    def odd(self, kind: int, misc: int, size: int) -> bool:
+        """A record whose size is no multiple of 8. False: nothing more can be found behind it."""
+        if size < 8:
+            self.tally.add("size", f"a record of {size} bytes, after which nothing can be found", self.here)
+            self.at = len(self.buffer)
+            return False
+        start = self.here
+        if not self.fill(size):
+            return False
+        body = self.take(size)[8:]
+        self.count(kind)
+        if kind >= r.USER_START:  # up to 4.16 features in pipes are not padded
+            self.told(kind, misc, body, start)
+        else:
+            self.tally.add("size", f"a record of {size} bytes, which is no multiple of 8", start)
+        return True
+
+    def special(self, kind: int, misc: int, size: int) -> Iterator[Block]:
+        start = self.here
+        if kind == r.COMPRESSED2:
+            yield from self.compressed2(size)
+        elif size < 8 or not self.fill(size):
+            self.tally.add("cut" if size >= 8 else "size", f"a record of {size} bytes", start)
+            self.at, self.ended, self.left = len(self.buffer), True, 0
+        elif kind == r.COMPRESSED:
+            self.count(kind)
+            yield from self.inflated(self.take(size)[8:], start)
+        else:
+            yield from self.flatten()
+            self.count(kind)
+            self.payload(kind, misc, self.take(size)[8:], start)
+
+    def payload(self, kind: int, misc: int, body: bytes, start: int) -> None:
+        """What follows AUXTRACE is counted and skipped; what follows TRACING_DATA is told."""
+        layout, least = ("Q", 8) if kind == r.AUXTRACE else ("I", 4)
+        if len(body) < least:
+            self.tally.add("size", f"a {r.name_of(kind)} record of {len(body) + 8} bytes", start)
+            return
+        follows = struct.unpack_from((">" if self.big else "<") + layout, body)[0]
+        if kind == r.AUXTRACE:
+            skipped = self.skip(follows)
+            self.aux_bytes += skipped
+            if skipped < follows:
+                self.tally.add("cut", "AUX data are cut", start)
+            return
+        follows = (follows + 7) & ~7
+        if follows > 1 << 28 or not self.fill(follows):
+            self.tally.add("tracing-data", f"{follows} bytes of tracing data are announced", start)
+            return
+        self.told(kind, misc, self.take(follows), start)
+
+    # --- compression
+
+    def compressed2(self, size: int) -> Iterator[Block]:
+        start = self.here
+        if not self.fill(16):
+            self.at, self.ended, self.left = len(self.buffer), True, 0
+            self.tally.add("cut", "a COMPRESSED2 record is cut", start)
+            return
+        self.count(r.COMPRESSED2)
+        follows = struct.unpack_from(">Q" if self.big else "<Q", self.buffer.data, self.at + 8)[0]
+        total = (16 + follows + 7) & ~7
+        overflowed = total > size
+        if overflowed and (total & 0xFFFF != size or follows > 1 << 24):
+            self.tally.add("compressed", f"a COMPRESSED2 record of {follows} in {size} bytes", start)
+            self.at += max(size, 8) if self.fill(size) else 8
+            return
+        whole = 16 + follows if overflowed else size
+        if not self.fill(whole):
+            self.tally.add("cut", "a COMPRESSED2 record is cut", start)
+            whole = len(self.buffer) - self.at
+        data = self.take(whole)[16:]
+        pieces = split_squeezed(data, self.big) if follows > COMPRESSED2_MOST else [data[:follows]]
+        for piece in pieces:
+            yield from self.inflated(piece, start)
+
+    def inflated(self, data: bytes, start: int) -> Iterator[Block]:
+        try:
+            for out in self.inflate.feed(data):
+                if not self.flat:
+                    self.flat_base = start
+                self.flat += out
+                if len(self.flat) >= PIECE:
+                    yield from self.flatten()
+        except ValueError as error:
+            self.tally.add("compressed", f"zstd data that cannot be read: {error}", start)
+            yield from self.flatten(last=True)
+
+    def flatten(self, last: bool = False) -> Iterator[Block]:
+        """The records that were decompressed so far; what begins one that is not complete yet stays."""
+        if self.flat:
+            count = len(self.flat) // 8 * 8
+            data = np.frombuffer(bytes(self.flat[:count]), np.uint8)
+            block, words = self.block(data, tuple(self.round_marks), self.flat_base)
+            rest = self.flat[words * 8 :]
+            if len(rest) >= 8 and not complete_later(rest, self.big):
+                self.tally.add("size", "a record of impossible size among decompressed ones", self.flat_base)
+                rest = bytearray()
+            self.round_marks = []
+            self.flat = rest
+            if words:
+                yield block
+        if last and self.flat:
+            self.tally.add("cut", "the last decompressed record is cut", self.flat_base)
+            self.flat = bytearray()
+
+
+def complete_later(rest: bytearray, big: bool) -> bool:
+    """Whether the record that ``rest`` begins with goes on behind it."""
+    kind, _, size = struct.unpack_from(">IHH" if big else "<IHH", rest)
+    return size >= 8 and not size & 7 and kind not in r.STOPS and size > len(rest)
+
+
+def split_squeezed(data: bytes, big: bool) -> list[bytes]:
+    """The zstd data of a COMPRESSED2 record that others lie in: cut at their headers, each of which tells where the
+    next one is, up to the end exactly."""
+    header = struct.pack(">IH" if big else "<IH", r.COMPRESSED2, 0)
+    at = data.find(header, COMPRESSED2_MOST - 8)
+    while at >= 0:
+        pieces, here = [data[:at]], at
+        while here + 16 <= len(data) and data[here : here + 6] == header:
+            size = int.from_bytes(data[here + 6 : here + 8], "big" if big else "little")
+            if size < 16 or here + size > len(data):
+                break
+            pieces.append(data[here + 16 : here + size])
+            here += size
+        if here == len(data):
+            return pieces
+        at = data.find(header, at + 1)
+    return [data]
