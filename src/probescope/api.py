@@ -192,6 +192,8 @@ def resolve_context(*, pid: int = -1, max_probes: int = 1 << 20) -> ResolveConte
     """What sources need to know of this machine."""
     from probescope.collect.host import arch
     from probescope.host_types import kernel_types
+    from probescope.sources import kernel_functions
     from probescope.sources.context import ResolveContext
 
+    kernel_functions.refresh()
     return ResolveContext(pid=pid, arch=arch(), types=kernel_types(), max_probes=max_probes)

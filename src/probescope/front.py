@@ -119,7 +119,9 @@ class _Resolver:
 
     def __init__(self, request: Request) -> None:
         from probescope.collect.host import arch
+        from probescope.sources import kernel_functions
 
+        kernel_functions.refresh()
         self._pid = request.pid or -1
         self._child = _child_path(request.command)
         self._contexts = {

@@ -43,6 +43,29 @@ class TraceableFunctions:
         return f"\n{name}\n" in self.text or (not module and f"\n{name} [" in self.text)
 
 
+_OF_MODULES = ("traceable_functions", "kernel_function_names", "kallsyms_text", "kprobe_blacklist")
+
+
+def refresh() -> None:
+    """Forgets what was read if modules have come or gone since: a program that traces for days meets many. Called once
+    for each script or question."""
+    h = host()
+    try:
+        modules = h.read_text("/proc/modules", 1 << 22)
+    except OSError:
+        return
+    # the third column counts users, which change all the time
+    loaded_now = [(words[0], words[-1]) for line in modules.splitlines() if (words := line.split())]
+    if h.cache.get("modules") != loaded_now:
+        if "modules" in h.cache:
+            for name in _OF_MODULES:
+                h.cache.pop(name, None)
+            btf: dict[str, object] = h.cache.get("kernel_btf", {})
+            for module in [m for m in btf if m != "vmlinux"]:
+                del btf[module]
+        h.cache["modules"] = loaded_now
+
+
 def traceable() -> TraceableFunctions:
     """Raises ``KernelError`` where the list is absent (no function tracer) or may not be read."""
     cache = host().cache

@@ -133,3 +133,17 @@ def test_traceable_names(machine: FakeHost) -> None:
     del machine.files[f"{TRACING}/available_filter_functions"]
     machine.cache.pop("traceable_functions")
     assert kernel_functions.traceable_names({"vfs_read"}) == set()
+
+
+def test_lists_are_read_anew_when_modules_come(machine: FakeHost) -> None:
+    """A module loaded while probescope runs brings functions; the changing count of its users brings none."""
+    machine.files["/proc/modules"] = b"ext4 1000 1 - Live 0xffffffffc0001000\n"
+    kernel_functions.refresh()
+    assert not kernel_functions.traceable().has("md_flush_request")
+    machine.files[f"{TRACING}/available_filter_functions"] = b"vfs_read\nmd_flush_request [md_mod]\n"
+    machine.files["/proc/modules"] = b"ext4 1000 2 - Live 0xffffffffc0001000\n"
+    kernel_functions.refresh()
+    assert not kernel_functions.traceable().has("md_flush_request")
+    machine.files["/proc/modules"] += b"md_mod 1000 0 - Live 0xffffffffc0002000\n"
+    kernel_functions.refresh()
+    assert kernel_functions.traceable().has("md_flush_request")
