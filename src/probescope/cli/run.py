@@ -26,6 +26,7 @@ EXAMPLES = """examples:
   probescope run opensnoop.bt -- --errname
   probescope run --dry-run script.bt          compile only
   probescope run --emit bpf -e '...'          the compiled program
+  probescope run --fmt script.bt              the script, laid out as scripts should be
 
 environment: BPFTRACE_* variables set the configuration (BPFTRACE_MAX_STRLEN=128).
 """
@@ -67,6 +68,8 @@ def _other_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("-v", "--verbose", action="store_true", help="say what is done; with -l, list arguments")
     p.add_argument("-d", dest="debug", metavar="STAGE", choices=STAGES, help="print a stage: ast, ir, plan, bpf")
     p.add_argument("--emit", metavar="WHAT", choices=STAGES, help="as -d, and do not run")
+    p.add_argument("--fmt", action="store_true", help="print the script in the canonical layout, and do not run it")
+    p.add_argument("--mode", choices=("format",), help="format: as --fmt")
     p.add_argument("--dry-run", action="store_true", help="compile, load and attach, then leave")
     p.add_argument("--info", action="store_true", help="what this machine can do (probescope doctor)")
 
@@ -83,6 +86,11 @@ def main(argv: list[str]) -> int:
         return doctor.main([])
     if args.list and args.program is None:
         return _list(args)
+    if args.fmt or args.mode == "format":
+        from probescope.cli import fmt
+
+        name, text = _script(args)
+        return fmt.show(name, text)
     return run(args, parameters, options)
 
 
@@ -108,9 +116,10 @@ def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str], lis
 def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> int:
     from probescope.api import Request, build
 
+    name, text = _script(args)
     request = Request(
-        text=args.program if args.program is not None else read_script(args.file),
-        name="stdin" if args.program is not None or args.file == "-" else args.file,
+        text=text,
+        name=name,
         parameters=tuple(parameters),
         options=tuple(options),
         pid=args.pid,
@@ -150,6 +159,12 @@ def _command(text: str | None) -> str:
     return text
 
 
+def _script(args: argparse.Namespace) -> tuple[str, str]:
+    """Name and text of the script."""
+    text = args.program if args.program is not None else read_script(args.file)
+    return "stdin" if args.program is not None or args.file == "-" else args.file, text
+
+
 LONGEST_SCRIPT = 8 << 20
 """Characters that are read: more than a script may have, so that the language says so. /dev/zero has no end."""
 
@@ -170,7 +185,7 @@ def read_script(path: str) -> str:
     except (OSError, ValueError) as e:
         hints = ["programs are given with -e: probescope run -e 'PROGRAM'"] if looks_like_a_program(path) else []
         name = path if len(path) <= LONGEST_NAME else path[:LONGEST_NAME] + "..."
-        raise UsageError(f"cannot read {name}: {getattr(e, 'strerror', None) or e}", hints=hints) from None
+        raise UsageError(f"failed to open file '{name}': {getattr(e, 'strerror', None) or e}", hints=hints) from None
 
 
 def looks_like_a_program(text: str) -> bool:

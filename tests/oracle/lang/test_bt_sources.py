@@ -13,6 +13,7 @@ import pytest
 
 from probescope.diagnostics import Source, render_all
 from probescope.errors import ScriptError
+from probescope.lang.bt.format import formatted
 from probescope.lang.bt.parser import ParseOptions, parse
 from probescope.lang.bt.printer import program_text
 
@@ -53,6 +54,15 @@ def test_scripts_parse_and_survive_printing(path: str) -> None:
     except ScriptError as e:
         pytest.fail(render_all(e.diagnostics))
     assert parse(Source(path, program_text(tree)), OPTIONS) == tree
+
+
+@pytest.mark.parametrize("path", scripts() if ROOT else [])
+def test_scripts_survive_formatting(path: str) -> None:
+    """Another layout, the same tree; all comments; a second run changes nothing."""
+    text = Path(path).read_text()
+    made = formatted(Source(path, text))
+    assert parse(Source(path, made), OPTIONS) == parse(Source(path, text), OPTIONS)
+    assert formatted(Source(path, made)) == made
 
 
 def test_the_tools_are_there() -> None:

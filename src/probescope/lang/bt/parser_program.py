@@ -44,7 +44,7 @@ _LATE = (
 
 
 @cache
-def _first_word() -> re.Pattern[str]:
+def first_word() -> re.Pattern[str]:
     """A word that begins something other than a probe (``config:`` would be one)."""
     return re.compile(r"(struct|union|enum|typedef|config|import|macro|fn|let)\b(?!\s*[:*\[])")
 
@@ -77,7 +77,7 @@ class ProgramParser(StatementParser):
         return out
 
     def _item(self) -> Item:
-        found = _first_word().match(self.lexer.text, self.lexer.pos)
+        found = first_word().match(self.lexer.text, self.lexer.pos)
         word = found.group() if found else ""
         phase = _ORDER.get(word, 2)
         if not found:
