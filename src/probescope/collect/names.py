@@ -20,6 +20,22 @@ if TYPE_CHECKING:
     from probescope.kernel.bpf_map import Map
 
 
+NAMELESS: dict[str, tuple[str, str]] = {
+    "kernel": (
+        "addresses of the kernel have no names: /proc/kallsyms hides them (kernel.kptr_restrict)",
+        "CAP_SYSLOG shows them, unless kernel.kptr_restrict is 2: add +syslog to the capabilities, or run as root",
+    ),
+    "foreign": (
+        "addresses have no names: they are of other users' processes, whose mappings cannot be read",
+        "add CAP_SYS_PTRACE, or run as root",
+    ),
+    "unseen": (
+        "addresses have no names: their processes ended, and perf_event_open, which tells of mappings, is refused",
+        "add CAP_PERFMON; a filter of system calls (seccomp) may forbid it as well",
+    ),
+}
+
+
 class Names:
     """``start`` begins to follow processes, if the program ever names a user address."""
 
@@ -31,6 +47,7 @@ class Names:
         self._unwinding: Unwinding | None = None
         self._tables: dict[Opaque, Map | None] = {}
         self._unwound: dict[Opaque, Map | None] = {}
+        self._hidden = 0  # addresses of the kernel that have no name because this user may not see any
 
     def start(self, pid: int, unwind_pids: Sequence[int] = ()) -> None:
         """``pid``: the only process that can appear, 0 for all. ``unwind_pids``: others whose stacks are unwound from
@@ -73,9 +90,17 @@ class Names:
         if missed:
             about = "changes of processes were missed: some user frames may have no names"
             yield Lost("processes", missed, about, "trace one process (-p)")
-
+        yield from self._nameless()
         if self._unwinding is not None:
             yield from self._unwinding.losses()
+
+    def _nameless(self) -> Iterator[Lost]:
+        """Who sees numbers instead of names should know that it is for want of privileges."""
+        counts = {**(self._processes.nameless if self._processes is not None else {}), "kernel": self._hidden}
+        for whose, count in counts.items():
+            if count:
+                about, hint = NAMELESS[whose]
+                yield Lost("names", count, about, hint)
 
     def close(self) -> None:
         if self._unwinding is not None:
@@ -94,7 +119,10 @@ class Names:
             from probescope.kernel.machine import kallsyms
 
             self._kernel_symbols = KernelSymbols(kallsyms)
-        return Frame(*self._kernel_symbols.symbolize([address])[0])
+        found = Frame(*self._kernel_symbols.symbolize([address])[0])
+        if not found.symbol and self._kernel_symbols.table.restricted:
+            self._hidden += 1
+        return found
 
     def user(self, pid: int, address: int) -> Frame:
         return self._followed().symbol(pid, address)

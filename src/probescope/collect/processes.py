@@ -52,10 +52,13 @@ class _Process:
 
 class Processes:
     """``start`` begins to follow; without it, what /proc shows at the time of asking is all there is. ``missed``
-    counts changes that the side-band lost."""
+    counts changes that the side-band lost, ``nameless`` addresses that have no names for want of privileges: of
+    processes of others (``foreign``), and of those that ended while perf did not tell of them (``unseen``)."""
 
     def __init__(self, *, demangle: bool = True) -> None:
         self.missed = 0
+        self.nameless = {"foreign": 0, "unseen": 0}
+        self._refused = False
         self._demangle = demangle
         self._known: dict[int, _Process] = {}
         self._ended: deque[int] = deque()
@@ -71,6 +74,7 @@ class Processes:
         try:
             self._sideband = SideBand()
         except KernelError:
+            self._refused = True
             return
         self._unread.extend(pids or procfs.pids())
         until = time.monotonic() + START_SECONDS
@@ -184,6 +188,10 @@ class Processes:
         self.poll()
         space = self._space(pid, address)
         if space is None:
+            if procfs.alive(pid):
+                self.nameless["foreign"] += 1
+            elif self._refused:
+                self.nameless["unseen"] += 1
             return Frame(address)
         place = self._user_symbols().symbolize(space, [address])[0]
         return Frame(address, self._name(place.symbol), place.offset, place.module)

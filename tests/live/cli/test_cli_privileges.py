@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
@@ -55,3 +56,21 @@ def test_without_them_the_message_says_what_to_grant(probescope_command: list[st
 def test_what_the_kernel_is_not_asked_for_needs_none(probescope_command: list[str]) -> None:
     done = run(probescope_command, "-all", "-e", 'BEGIN { @ = 1; printf("%d\\n", 2); exit(); }')
     assert (done.returncode, done.stdout) == (0, "2\n\n@: 1\n")
+
+
+def test_numbers_instead_of_names_are_explained(probescope_command: list[str]) -> None:
+    """/proc/kallsyms is zeros for whoever has no CAP_SYSLOG: stacks are shown as numbers, and a word says why."""
+    program = "tracepoint:sched:sched_switch { @[kstack(2)] = count(); } interval:ms:200 { exit(); }"
+    done = run(probescope_command, ENOUGH, "-e", program)
+    assert re.search(r"^ +0xffff[0-9a-f]{12}$", done.stdout, re.MULTILINE)
+    assert re.search(r"WARNING: \d+ addresses of the kernel have no names: /proc/kallsyms hides them", done.stderr)
+    assert "+syslog" in done.stderr
+    told = run(probescope_command, f"{ENOUGH},+syslog", "-e", program)
+    assert "have no names" not in told.stderr
+
+
+def test_an_address_that_is_hidden_is_missed_at_its_place(probescope_command: list[str]) -> None:
+    done = run(probescope_command, ENOUGH, "-e", 'begin { print(kaddr("vfs_read")); exit(); }')
+    assert done.returncode == 1
+    assert done.stderr.startswith("stdin:1:15-32: ERROR: ")
+    assert "CAP_SYSLOG" in done.stderr

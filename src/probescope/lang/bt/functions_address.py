@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from probescope.diagnostics import nearest
+from probescope.errors import KernelError
 from probescope.ir import expr as ir
 from probescope.lang.bt import ast
 from probescope.lang.bt.functions_args import given, int_arg, str_lit, word_arg
@@ -37,13 +38,26 @@ def usym_(u: Unit, node: ast.Call) -> V:
     return NOTHING if found is None else value(ir.Call(Opaque("usym"), "usym", (as_u64(found[1]),), span=node.span))
 
 
+def _kernel_address(u: Unit, node: ast.Call, name: str, otherwise: str) -> int | None:
+    """``None``: it was told why."""
+    try:
+        address = u.program.env.kaddr(name)
+    except KernelError as e:  # addresses are hidden from this user
+        u.error(str(e), node.span, *e.hints)
+        return None
+    if address is None:
+        hint = "/proc/kallsyms lists what there is: functions; variables only if the kernel has CONFIG_KALLSYMS_ALL"
+        u.error(otherwise, node.span, hint)
+    return address
+
+
 def kaddr_(u: Unit, node: ast.Call) -> V:
     name = str_lit(u, node, 0)
     if name is None:
         return NOTHING
-    address = u.program.env.kaddr(name)
+    address = _kernel_address(u, node, name, f"Failed to resolve kernel symbol: {name}")
     if address is None:
-        return u.error(f"Failed to resolve kernel symbol: {name}", node.span, "/proc/kallsyms has them all")
+        return NOTHING
     return V(lint(8, False, tag="kernel"), ir.Const(U64, address, span=node.span))
 
 
@@ -52,9 +66,9 @@ def percpu_kaddr_(u: Unit, node: ast.Call) -> V:
     cpu = int_arg(u, node, 1, U32) if len(node.args) > 1 else ir.Context(U32, "cpu")
     if name is None or cpu is None:
         return NOTHING
-    address = u.program.env.kaddr(name)
+    address = _kernel_address(u, node, name, f'Could not resolve variable "{name}"')
     if address is None:
-        return u.error(f'Could not resolve variable "{name}"', node.span, "/proc/kallsyms has them all")
+        return NOTHING
     call = ir.Call(U64, "percpu", (number(address), cpu), span=node.span)
     return V(lint(8, False, tag="kernel"), call)
 
