@@ -31,11 +31,15 @@ if TYPE_CHECKING:
     from probescope.sources.context import ResolveContext
 
 
+VIAS = ("auto", "bpf")
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """A program and how to run it. ``name`` is what diagnostics call the text. ``parameters`` are ``$1``... and, in
     the form ``--name=value``, the options that the script asks for by ``getopt``. ``unwind_pids``: processes, besides
-    ``pid`` and ``command``, whose user stacks are to be unwound from the start."""
+    ``pid`` and ``command``, whose user stacks are to be unwound from the start. ``follow``: only ``pid``, or
+    ``command``, and what they fork."""
 
     text: str
     name: str = "stdin"
@@ -43,6 +47,7 @@ class Request:
     options: tuple[str, ...] = ()
     pid: int = 0
     command: str = ""
+    follow: bool = False
     unwind_pids: tuple[int, ...] = ()
     unsafe: bool = False
     via: Literal["auto", "bpf"] = "auto"
@@ -76,6 +81,7 @@ class Built:
         options = SessionOptions(
             pid=r.pid,
             command=split_command(r.command) if r.command else (),
+            follow=r.follow,
             unwind_pids=r.unwind_pids,
             unsafe=r.unsafe,
             via=r.via,
@@ -97,7 +103,8 @@ def build(request: Request) -> Built:
 
     program, warnings = lower(request)
     try:
-        plan = plan_bpf(program, plan_request(SessionOptions(pid=request.pid, via=request.via)))
+        pid = 0 if request.follow else request.pid
+        plan = plan_bpf(program, plan_request(SessionOptions(pid=pid, via=request.via)))
     except ScriptError as e:
         raise barred() or e from None
     return Built(request, program, plan, (*warnings, *plan.warnings))
@@ -109,6 +116,7 @@ def run(
     parameters: Sequence[str] = (),
     pid: int = 0,
     command: str = "",
+    follow: bool = False,
     unsafe: bool = False,
     via: Literal["auto", "bpf"] = "auto",
     everything: bool = False,
@@ -119,7 +127,8 @@ def run(
     """Starts a program of the bpftrace language; its probes are attached on return. Use it as a context manager.
 
     ``parameters`` are ``$1``, ``$2``...; ``pid``: trace only this process, and end with it; ``command``: start it when
-    the probes are in place, and end with it; ``unsafe`` allows system() and the like; ``via="bpf"`` runs every clause
+    the probes are in place, and end with it; ``follow``: trace only these and what they fork, and end with the last of
+    them; ``unsafe`` allows system() and the like; ``via="bpf"`` runs every clause
     in the kernel; ``everything`` reports failed reads among the losses; ``environment`` is where BPFTRACE_* settings
     are looked up (this process's own by default); ``name`` is what messages call the text.
 
@@ -137,14 +146,18 @@ def run(
     >>> session.maps["@calls"] >= 2
     True
     """
+    from probescope.errors import UsageError
     from probescope.live import LiveSession
 
+    if via not in VIAS:
+        raise UsageError(f"via={via!r}: there is no such way", hints=["one of " + ", ".join(VIAS)])
     request = Request(
         text,
         name=name,
-        parameters=tuple(parameters),
+        parameters=tuple(map(str, parameters)),
         pid=pid,
         command=command,
+        follow=follow,
         unsafe=unsafe,
         via=via,
         everything=everything,

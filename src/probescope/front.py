@@ -32,7 +32,26 @@ def lower(request: Request) -> tuple[Program, tuple[Diagnostic, ...]]:
     from probescope.lang.bt.compiler import compile_script
 
     done = compile_script(Source(request.name, request.text), environment(request))
-    return known_to_ftrace(done.program), done.warnings
+    program = known_to_ftrace(done.program)
+    return _following(program, request) if request.follow else program, done.warnings
+
+
+def _following(program: Program, request: Request) -> Program:
+    """For the process of ``-p`` or ``-c`` and what it forks."""
+    from probescope.errors import ProbeError, ProbescopeError, UsageError
+    from probescope.ir.text import from_text, to_text
+    from probescope.lang.bt.compiler import compile_script
+    from probescope.plan.follow import SCRIPT, following
+
+    if not request.pid and not request.command:
+        raise UsageError("--follow needs a process to begin with", hints=["-c COMMAND starts one, -p PID takes one"])
+    try:
+        own = replace(request, text=SCRIPT, parameters=(), options=())
+        keepers = compile_script(Source("--follow", SCRIPT), environment(own))
+    except ProbescopeError as e:
+        raise ProbeError(f"--follow cannot be done here: {e.what}", hints=e.hints) from None
+    # written and read back: its places are not places of the script
+    return following(program, from_text(to_text(keepers.program)), request.pid)
 
 
 def known_to_ftrace(program: Program) -> Program:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from probescope.errors import UsageError
+from probescope.errors import ProbescopeError, UsageError
 from probescope.model.output import Attached, Batch, Lost, MapOut, Output, Text
 from probescope.views.values import columns_of, plain_map
 
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from probescope.api import Built
 
 LOOK = 0.02
+LONGEST = 3600.0
+"""Seconds that are waited in one piece."""
 
 
 class LiveSession:
@@ -37,8 +42,9 @@ class LiveSession:
     >>> session.exit_code
     7
 
-    ``maps`` reads maps at any time, also after the end; ``lost`` says what was lost so far, by kind. A session belongs
-    to the thread that uses it; only ``ask_stop`` may be called from others.
+    ``maps`` reads maps at any time, also after the end; ``lost`` says what was lost so far, by kind. One thread at a
+    time uses a session; ``ask_stop`` and ``stop`` may come from any. It belongs to the process that started it: in a
+    forked child it is over, and nothing that happens there disturbs it here.
     """
 
     def __init__(self, built: Built) -> None:
@@ -48,6 +54,8 @@ class LiveSession:
         self.probes = 0
         self._finals: dict[str, MapOut] = {}
         self._running = False
+        self._pid = os.getpid()
+        self._lock = threading.RLock()  # held while the session is looked at, and while it is ended
         self._session = built.session(self._take)
         self.program = built.program
         self.warnings = built.warnings
@@ -70,10 +78,9 @@ class LiveSession:
     def poll(self, timeout: float = LOOK) -> list[Output]:
         """Waits until there is something, or ``timeout`` seconds are over, or the program ended; what came."""
         until = time.monotonic() + timeout
-        while self._running and not self._outputs:
+        while self.running and not self._outputs:
             left = until - time.monotonic()
-            if not self._session.poll(max(0, int(left * 1000))):
-                self.stop()
+            self._look(left)
             if left <= 0:
                 break
         return self._taken()
@@ -81,14 +88,19 @@ class LiveSession:
     def wait(self, seconds: float) -> list[Output]:
         """Lets it run so long, or until it ends; what came meanwhile."""
         until = time.monotonic() + seconds
-        while self._running and (left := until - time.monotonic()) > 0:
-            if not self._session.poll(max(1, int(left * 1000))):
-                self.stop()
+        while self.running and (left := until - time.monotonic()) > 0:
+            self._look(left)
         return self._taken()
+
+    def _look(self, seconds: float) -> None:
+        """Waits so long at most, and acts on what came."""
+        with self._lock:
+            if self._running and not self._session.poll(int(min(max(seconds, 0), LONGEST) * 1000)):
+                self.stop()
 
     def __iter__(self) -> Iterator[Output]:
         """Outputs until the program ends."""
-        while self._running:
+        while self.running:
             yield from self.poll(1.0)
         yield from self._taken()
 
@@ -114,7 +126,7 @@ class LiveSession:
         self._session.kernel.columnar()
         until = None if timeout is None else time.monotonic() + timeout
         while True:
-            running = self._running
+            running = self.running
             for output in self.poll(1.0 if until is None else max(0.0, until - time.monotonic())):
                 if isinstance(output, Batch):
                     yield output
@@ -123,22 +135,34 @@ class LiveSession:
 
     @property
     def running(self) -> bool:
-        return self._running
+        return self._running and self._pid == os.getpid()
 
     def ask_stop(self) -> None:
         """Makes whoever iterates or waits come to the end soon. From any thread."""
         self._session.ask_stop()
 
     def stop(self) -> int:
-        """Ends the program: probes go, ``end`` runs, maps are read a last time. The exit code."""
-        if self._running:
-            self._running = False
-            try:
-                self.exit_code = self._session.stop()
-                self._finals = {m.name: self._session.actions.map_output(m.name) for m in self.program.maps}
-            finally:
-                self._session.close()
+        """Ends the program: probes go, ``end`` runs, maps are read a last time. The exit code. From any thread: one
+        that waits is waited for."""
+        if not self.running:
+            return self.exit_code
+        if not self._lock.acquire(blocking=False):
+            self.ask_stop()
+            self._lock.acquire()
+        try:
+            if self._running:
+                self._running = False
+                try:
+                    self.exit_code = self._session.stop()
+                    self._keep_maps()
+                finally:
+                    self._session.close()
+        finally:
+            self._lock.release()
         return self.exit_code
+
+    def _keep_maps(self) -> None:
+        self._finals = {m.name: self._session.actions.map_output(m.name) for m in self.program.maps}
 
     def __enter__(self) -> Self:
         return self
@@ -148,9 +172,14 @@ class LiveSession:
     ) -> None:
         if kind is None:
             self.stop()
-        else:
+        elif self.running:
             self._running = False
-            self._session.close()
+            try:
+                if isinstance(value, Exception):  # who interrupts does not want to wait for maps
+                    with suppress(ProbescopeError):
+                        self._keep_maps()
+            finally:
+                self._session.close()
 
     # --- results
     # --------------------------------------------------------------------------------------------------------
@@ -166,15 +195,20 @@ class LiveSession:
         >>> session.maps
         {'@n': 3, '@sizes': {(8, 16): 1}, '@by': {(1, 'a'): 1}}
         """
-        return {f"@{m.name}": plain_map(self.map_output(m.name)) for m in self.program.maps}
+        return {f"@{m.name}": plain_map(self.map_output(m.name)) for m in self.program.shown_maps}
 
     def map_output(self, name: str) -> MapOut:
         """One map with its types, for views. Raises UsageError for a name that the program does not have."""
         name = name.removeprefix("@")
-        if all(m.name != name for m in self.program.maps):
-            known = ", ".join(f"@{m.name}" for m in self.program.maps) or "none"
+        if all(m.name != name for m in self.program.shown_maps):
+            known = ", ".join(f"@{m.name}" for m in self.program.shown_maps) or "none"
             raise UsageError(f"the program has no map @{name}", hints=[f"it has {known}"])
-        return self._session.actions.map_output(name) if self._running else self._finals[name]
+        if self.running:
+            return self._session.actions.map_output(name)
+        if name not in self._finals:
+            why = "it was interrupted" if self._pid == os.getpid() else "it belongs to the process that started it"
+            raise UsageError(f"@{name} was not read before the session ended: {why}")
+        return self._finals[name]
 
     def columns(self, name: str) -> dict[str, np.ndarray[Any, Any]]:
         r"""A map as numpy columns, which data frames take as they are: the items of the key (``key``, or ``key0``,

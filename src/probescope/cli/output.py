@@ -63,7 +63,7 @@ def view(args: argparse.Namespace, program: Program) -> View:
     if args.format in ("json", "json-array"):
         from probescope.views.json import JsonView
 
-        return JsonView(no_warnings=no_warnings, array=args.format == "json-array")
+        return JsonView(quiet=quiet, no_warnings=no_warnings, array=args.format == "json-array")
     if args.format == "folded":
         return _folded(program, quiet=quiet, no_warnings=no_warnings)
     from probescope.views.text import TextView
@@ -79,7 +79,7 @@ def view(args: argparse.Namespace, program: Program) -> View:
 def _folded(program: Program, *, quiet: bool, no_warnings: bool) -> View:
     from probescope.views.folded import FoldedView, has_stack
 
-    maps = [m for m in program.maps if has_stack(m.key) or has_stack(m.value)]
+    maps = [m for m in program.shown_maps if has_stack(m.key) or has_stack(m.value)]
     prints = any(has_stack(t) for a in program.actions if a.kind in ("print", "print_item") for t in a.types)
     if not maps and not prints:
         hint = "use one as a key: profile:hz:99 { @[comm, ustack, kstack] = count(); }"
@@ -106,9 +106,9 @@ def _format(name: str, text: str, program: Program) -> Format:
     from probescope.model.format import FormatTextError, parse_format
     from probescope.model.mapformat import bind
 
-    decl = next((m for m in program.maps if m.name == name), None)
+    decl = next((m for m in program.shown_maps if m.name == name), None)
     if decl is None:
-        known = ", ".join(f"@{m.name}" for m in program.maps) or "none"
+        known = ", ".join(f"@{m.name}" for m in program.shown_maps) or "none"
         raise UsageError(f"--map-format: the program has no map @{name}", hints=[f"it has {known}"])
     try:
         found = parse_format(_unescaped(text))

@@ -54,6 +54,7 @@ def _program_options(p: argparse.ArgumentParser) -> None:
         metavar="PID",
         help="user stacks of this process are unwound by its tables from the start, as those of -p and -c",
     )
+    p.add_argument("--follow", action="store_true", help="trace only the process of -c or -p, and what it forks")
     p.add_argument("-I", dest="include_dirs", action="append", default=[], metavar="DIR", help="where #include looks")
     p.add_argument("--include", action="append", default=[], metavar="FILE", help="a header to read first")
     p.add_argument(
@@ -123,6 +124,7 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         parameters=tuple(parameters),
         options=tuple(options),
         pid=args.pid,
+        follow=args.follow,
         command=_command(args.cmd),
         unwind_pids=tuple(args.dwarf_pid),
         unsafe=args.unsafe,

@@ -27,6 +27,7 @@ class Ending:
     def __init__(self, options: SessionOptions, plan: Plan) -> None:
         self.reason: Reason = "end"
         self._asked = False
+        self.others_live: Callable[[], bool] | None = None  # with --follow: whether any other process is left
         usr1 = any(isinstance(s, UserRun | RunOnce) and s.when == "signal" for s in plan.steps)
         self._watched: list[_Watched] = []
         self._child = Child(options.command) if options.command else None
@@ -62,7 +63,7 @@ class Ending:
         """Whether the session should end, and ``reason`` why. ``more``: something can still happen in it."""
         if self.asked():
             self.reason = "signal"
-        elif any(w.ended() for w in self._watched):
+        elif any(w.ended() for w in self._watched) and not (self.others_live and self.others_live()):
             self.reason = "child"
         elif not more:
             self.reason = "end"
@@ -77,12 +78,13 @@ class Ending:
 
     def filenos(self) -> list[int]:
         """Descriptors that become readable when there is a reason to look."""
-        return [self._signals.fileno(), *(fd for w in self._watched if (fd := w.fileno()) >= 0)]
+        watched = [w for w in self._watched if not (self.others_live and w.ended())]
+        return [self._signals.fileno(), *(fd for w in watched if (fd := w.fileno()) >= 0)]
 
     @property
     def blind(self) -> bool:
         """Whether something can end without waking us: then we have to look by ourselves."""
-        return any(w.fileno() < 0 for w in self._watched)
+        return any(w.fileno() < 0 or (self.others_live and w.ended()) for w in self._watched)
 
     def drain(self) -> None:
         self._signals.drain()

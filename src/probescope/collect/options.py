@@ -10,6 +10,7 @@ from probescope.frozen import dataclass
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
     """``pid``: only this process, 0 for all. ``command``: a program to start, which is followed until it ends.
+    ``follow``: what either of them forks belongs to it.
     ``unwind_pids``: other processes whose unwind tables are to be there from the start.
     ``texts``: printf output may be handed on in lumps (text views); ``everything``: report failed reads and the like
     too. ``signals``: SIGINT and SIGTERM end the session in good order (commands want that; a library leaves signals to
@@ -17,6 +18,7 @@ class SessionOptions:
 
     pid: int = 0
     command: tuple[str, ...] = ()
+    follow: bool = False
     unwind_pids: tuple[int, ...] = ()
     unsafe: bool = False
     via: Literal["auto", "bpf"] = "auto"

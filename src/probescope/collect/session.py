@@ -65,6 +65,11 @@ class Session:
         self.actions = Actions(self.program, maps, self._finisher, self._say, unsafe=self.options.unsafe)
         machine = Machine(self.program, store, self.actions.perform, types=self.program.types)
         self._clauses = OwnClauses(self.plan, machine, self.actions, self.kernel, self.ending.child_pid)
+        if self.kernel and self.options.follow:
+            from probescope.plan.follow import ALIVE, FOLLOWED
+
+            snapshot = self.kernel.store.snapshot
+            self.ending.others_live = lambda: any(state == ALIVE for _, state in snapshot(FOLLOWED))
         if self.kernel:
             self.kernel.reader(self.actions, texts=self.options.texts)
 
@@ -78,7 +83,7 @@ class Session:
         if not self.options.rehearsal:
             self._clauses.run("begin", self._start_ns, self._asked)
         if self.kernel and not self._asked():
-            self.names.start(self.options.pid, self.options.unwind_pids)
+            self.names.start(0 if self.options.follow else self.options.pid, self.options.unwind_pids)
             self.kernel.attach(self.ending.asked)
 
     def activate(self) -> None:
@@ -90,7 +95,8 @@ class Session:
         for failure in failures:
             if failure.warning:
                 self._out(Warned(failure.warning))
-        self._out(Attached(self.plan.plan.probes - sum(len(f.sites) for f in failures)))
+        mine = self.plan.plan.probes - self.program.own_sites
+        self._out(Attached(mine - sum(len(f.sites) for f in failures)))
         held, self._held = self._held or [], None
         for output in held:
             self._out(output)
@@ -203,7 +209,7 @@ class Session:
         self.ending.drain()
 
     def _print_maps(self) -> None:
-        for decl in sorted(self.program.maps, key=lambda m: m.name):
+        for decl in sorted(self.program.shown_maps, key=lambda m: m.name):
             out = self.actions.map_output(decl.name, final=True)
             if out.items:
                 self._out(out)

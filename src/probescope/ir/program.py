@@ -28,6 +28,7 @@ class MapDecl:
     max_entries: int = 4096
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     labels: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    own: bool = field(default=False, compare=False, repr=False)  # made by probescope: nobody sees it
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Clause:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     points: tuple[Span, ...] = field(default=(), compare=False, repr=False)  # where each site is written, if known
     chosen: tuple[str, ...] = field(default=(), compare=False, repr=False)  # of `a ?? b`: which, and why, in words
+    own: bool = field(default=False, compare=False, repr=False)  # made by probescope, not written in the program
 
 
 ActionKind = Literal[
@@ -126,6 +128,16 @@ class Program:
 
     def map(self, name: str) -> MapDecl:
         return next(m for m in self.maps if m.name == name)
+
+    @property
+    def shown_maps(self) -> tuple[MapDecl, ...]:
+        """Those that the program itself has."""
+        return tuple(m for m in self.maps if not m.own)
+
+    @property
+    def own_sites(self) -> int:
+        """How many sites the program does not name itself."""
+        return sum(len(c.sites) for c in self.clauses if c.own)
 
     @property
     def sites(self) -> tuple[Site, ...]:
