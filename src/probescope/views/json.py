@@ -20,7 +20,8 @@ _KINDS = {"system": "syscall"}
 class JsonView:
     """``show`` as in text.TextView: all of it goes to stdout, but for warnings about the script."""
 
-    def __init__(self, *, no_warnings: bool = False, array: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, no_warnings: bool = False, array: bool = False) -> None:
+        self.quiet = quiet
         self.no_warnings = no_warnings
         self._array = array
         self._begun = False
@@ -28,7 +29,7 @@ class JsonView:
     def show(self, output: Output) -> tuple[str, str]:
         if isinstance(output, Warned):
             return "", "" if self.no_warnings else render(output.diagnostic) + "\n"
-        data = document(output)
+        data = None if self.quiet and isinstance(output, Attached) else document(output)
         if data is None:
             return "", ""
         before = ""
