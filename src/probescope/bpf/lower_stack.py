@@ -17,14 +17,16 @@ from probescope.ir import expr as x
 from probescope.model.types import Opaque
 
 USER_STACK = 1 << 8
+NO_STACK = (1 << 32) - 1
+"""The number of a stack that could not be had: -1 in 32 bits."""
 _EEXIST, _ENOMEM = 17, 12
 
 
 def stack(l: Lower, e: x.Stack) -> Reg:
     t = e.type
     assert isinstance(t, Opaque)
-    if l.unit.kind == "syscall":
-        l.refuse("there is no call stack outside of a probe")
+    if l.unit.kind == "syscall":  # nothing was interrupted: an empty stack
+        return l.b.const(NO_STACK)
     if t.kind == "kstack":
         return _by_kernel(l, l.pieces.stacks(False, t.depth), 0)
     process = tgid(l)

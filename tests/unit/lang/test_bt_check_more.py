@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bt_host import findings
+from bt_host import body, findings
 
 CONDITION = 'if comptime (typeinfo({what}).full_type == "uint32") {{ {body} }}'
 REFUSED = {
@@ -58,3 +58,12 @@ def test_refused(text, message):
 def test_allowed(text):
     """The same shapes where they make sense."""
     assert [d.message for d in findings(text) if d.severity == "error"] == []
+
+
+@pytest.mark.parametrize(
+    ("probe", "value"),
+    [("begin", "(Const u8 1)"), ("kprobe:f", "(Context bool usermode)"), ("fentry:fget", "(Const u8 0)")],
+)
+def test_usermode_is_known_where_nothing_was_interrupted(probe, value):
+    """A clause at begin stays one that user space can run."""
+    assert value in body(f"{probe} {{ print(usermode); }}")[0]

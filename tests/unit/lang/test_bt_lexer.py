@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from probescope.diagnostics import Source
+from probescope.errors import ScriptError
 from probescope.lang.bt import literals
 from probescope.lang.bt.lexer import Lexer, Token
+from probescope.lang.bt.parser import parse
 
 
 def tokens(text: str) -> list[Token]:
@@ -144,3 +146,14 @@ def test_wrong_escapes(body: str, what: str, place: tuple[int, int]) -> None:
     with pytest.raises(literals.LiteralError, match=what) as e:
         literals.unescape(body)
     assert (e.value.start, e.value.end) == place
+
+
+def test_a_line_end_may_stand_in_a_string():
+    """Messages of several lines are written so; what follows has its right place, and a directive in it is text."""
+    text = 'begin { printf("a\n#define b\n"); $x = ; }'
+    with pytest.raises(ScriptError) as e:
+        parse(Source("stdin", text))
+    (finding,) = e.value.diagnostics
+    assert (finding.span.line, finding.span.column) == (3, 10)
+    call = parse(Source("stdin", text.replace("$x = ;", ""))).probes[0].body.statements[0]
+    assert call.expr.args[0].value == "a\n#define b\n"

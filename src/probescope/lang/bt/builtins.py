@@ -17,6 +17,11 @@ from probescope.lang.bt.lower_value import NOTHING, V, cast, const, text, truth,
 from probescope.lang.bt.types import lint
 from probescope.model.types import U8, U64, Opaque, Record, Type
 
+_INTERRUPTING = frozenset(
+    "kprobe kretprobe uprobe uretprobe usdt profile interval software hardware watchpoint asyncwatchpoint".split()
+)
+"""Sources of which one can tell what was interrupted: user code or the kernel."""
+
 Lower = Callable[[Unit, Span], V]
 
 
@@ -56,6 +61,9 @@ def process_id(u: Unit, name: str, namespace: str, span: Span) -> V:
 
 
 def _usermode(u: Unit, span: Span) -> V:
+    source = u.ask("source").source
+    if source not in _INTERRUPTING:
+        return const(int(source in ("begin", "end", "self", "test", "bench")), U8, span)
     return V(U8, cast(ir.Context(CONTEXT["usermode"].type, "usermode", span=span), U8))
 
 

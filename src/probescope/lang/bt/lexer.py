@@ -30,7 +30,7 @@ _WORD = (
     r"|(?P<int>[0-9][A-Za-z0-9_]*+)"
     r"|(?P<var>\$[A-Za-z_][A-Za-z0-9_]*+)"
     r"|(?P<map>@(?:[A-Za-z_][A-Za-z0-9_]*+)?)"
-    r'|(?P<str>"[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*")'
+    r'|(?P<str>"[^"\\]*+(?:\\[^\n][^"\\]*+)*")'  # line ends may stand in it
     r"|(?P<param>\$[0-9]++)"
     r"|(?P<count>\$\#)"
     r"|(?P<char>'(?:[^'\\\n]|\\[^\n])+')"
@@ -112,6 +112,7 @@ class Lexer:
         last = self.tokens[index - 1]
         self.pos = last.stop
         self.line, self.line_start = last.line, last.start - last.column + 1
+        self._count_lines(last.start, last.stop)
         del self.tokens[index:]
 
     def skip_layout(self) -> int:
@@ -150,8 +151,11 @@ class Lexer:
         elif kind == "unclosed":
             kind, end = "bad", len(self.text)
         self.pos = end
-        column = start - self.line_start + 1
-        return Token(kind, word, self.line, column, column + len(word), start, end)
+        line, column = self.line, start - self.line_start + 1
+        if kind == "str" and "\n" in word:
+            self._count_lines(start, end)
+            return Token(kind, word, line, column, column + word.index("\n"), start, end)
+        return Token(kind, word, line, column, column + len(word), start, end)
 
     def _more(self) -> None:
         """Reads on to the end of the current top-level block, or of the text."""
