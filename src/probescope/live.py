@@ -226,5 +226,6 @@ class LiveSession:
     # ---------------------------------------------------------------------------------------------------------
 
     def _taken(self) -> list[Output]:
-        out, self._outputs = self._outputs, []
+        with self._lock:  # whoever ends it has not said all before
+            out, self._outputs = self._outputs, []
         return out

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import leftovers
@@ -21,6 +23,7 @@ from collect_run import Waiting, environment
 import probescope
 from probescope import api, live
 from probescope.errors import ProbeError, ProbescopeError, ScriptError, UsageError
+from probescope.kernel.fds import forget_fds
 from probescope.model.output import Attached, Batch, Ended, Lost, MapOut, StackOut, Text, ValueOut
 
 GETPGID = "tracepoint:syscalls:sys_enter_getpgid /pid == cpid/"
@@ -296,3 +299,91 @@ def test_api_waiting_target_ends_the_session() -> None:
 def test_api_batch_is_an_output() -> None:
     """``len`` of a batch is its number of events."""
     assert len(Batch(0, "print", 3, {"a": np.arange(3)})) == 3
+
+
+COUNTS = "tracepoint:syscalls:sys_enter_getppid /pid == {pid}/ {{ @ = count(); }}"
+
+
+def _kernel_objects() -> list[str]:
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            found.append(os.readlink(f"/proc/self/fd/{name}"))
+    return [link for link in found if "bpf" in link or "perf" in link]
+
+
+def test_api_stop_from_another_thread() -> None:
+    """Whoever iterates comes to the end, and the one who stops gets the exit code when all is over."""
+    with probescope.run("tracepoint:sched:sched_switch { @ = count(); } end { exit(3); }") as session:
+        codes: list[int] = []
+        stopper = threading.Thread(target=lambda: codes.append(session.stop()))
+        stopper.start()
+        kinds = [type(output).__name__ for output in session]
+        stopper.join(20)
+    assert codes == [session.exit_code]
+    assert kinds[-1] == "Ended"
+    assert not _kernel_objects()
+
+
+def test_api_a_forked_child_disturbs_nothing() -> None:
+    """What a child of fork() does with its copy (multiprocessing, a ``with`` block that it leaves) neither stops the
+    counting nor ends the command."""
+    with probescope.run(COUNTS.format(pid=os.getpid()), command="sleep 1000") as session:
+        child = os.fork()
+        if child == 0:
+            ended = not session.running and session.stop() == 0 and len(session.poll(9)) == 1  # it attached
+            session.__exit__(None, None, None)
+            session.__exit__(KeyError, KeyError("x"), None)
+            try:
+                session.maps  # noqa: B018
+            except UsageError as e:
+                ended = ended and "belongs to the process that started it" in str(e)
+            os._exit(0 if ended else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        for _ in range(5):
+            os.getppid()
+        assert session.maps["@"] == 5
+        assert session.running
+        session.wait(0.05)
+        assert session.running
+
+
+def test_api_an_exception_leaves_the_maps() -> None:
+    """Left by an error of the block's own, a session has read its maps; by Ctrl-C, it says that it has not."""
+    program = COUNTS.format(pid=os.getpid())
+    with pytest.raises(ZeroDivisionError), probescope.run(program) as session:
+        _ = os.getppid() // 0
+    assert session.maps["@"] == 1
+    with pytest.raises(KeyboardInterrupt), probescope.run(program) as session:
+        raise KeyboardInterrupt
+    with pytest.raises(UsageError, match="@ was not read before the session ended"):
+        session.maps  # noqa: B018
+    assert not _kernel_objects()
+
+
+def test_api_sessions_that_are_forgotten() -> None:
+    """Neither a session that nobody keeps nor a generator that nobody finishes leaves anything in the kernel."""
+    probescope.run("tracepoint:sched:sched_switch { @[ustack(2)] = count(); }")
+
+    def outputs() -> Iterator[object]:
+        with probescope.run("tracepoint:sched:sched_switch { @ = count(); }") as session:
+            yield from session
+
+    stream = outputs()
+    next(stream)
+    del stream
+    gc.collect()
+    assert not _kernel_objects()
+    forget_fds()
+
+
+def test_api_arguments() -> None:
+    """Numbers are parameters too; a way that does not exist is refused, not ignored; for ever is a time to wait."""
+    with probescope.run('begin { printf("%d\\n", $1 + $2); exit(); }', parameters=[40, "2"]) as session:
+        assert list(session.texts()) == ["42\n"]
+    with pytest.raises(UsageError, match="no such way"):
+        probescope.run("begin { exit(); }", via="perf")  # type: ignore[arg-type]
+    with probescope.run("interval:ms:1 { exit(); }") as session:
+        session.wait(float("inf"))
+    with probescope.run("interval:ms:1 { exit(); }") as session:
+        assert session.poll(float("inf"))
