@@ -79,6 +79,10 @@ class ProbeError(UsageError):
     exit_code = 1
 
 
+class NoSuchProbe(ProbeError):
+    """What was named is nowhere on this machine; another error says that it is there but cannot be used."""
+
+
 class LimitError(UsageError):
     exit_code = 1
 

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "what this kernel and these privileges can do"),
     "demo": ("demo", "three questions answered on this machine, explained line by line"),
     "flame": ("flame", "draw counted stacks as a flame graph"),
+    "stat": ("stat", "count events of a command, of processes or of the machine"),
     "completion": ("completion", "print shell completion for bash, zsh or fish"),
 }
 
@@ -39,15 +40,27 @@ environment: NO_COLOR, PROBESCOPE_DEBUG=1 (tracebacks), XDG_CACHE_HOME (measured
 """
 
 
+BPFTRACE = "bpftrace v0.26"
+"""Whose language this is: scripts ask for the version."""
+
+
 def usage() -> str:
     return USAGE.format(commands="\n".join(f"  {name:<12}{about}" for name, (_, about) in COMMANDS.items()))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code. Never raises for anything a user can do."""
-    args = list(sys.argv[1:] if argv is None else argv)
+    args = named(sys.argv) if argv is None else list(argv)
     _open_standard_streams()
     return guarded(lambda: _dispatch(args))
+
+
+def named(argv: Sequence[str]) -> list[str]:
+    """The arguments. Called ``bpftrace`` (a link of that name, as scripts begin with), what follows is for ``run``."""
+    args = list(argv[1:])
+    if os.path.basename(argv[0]) != "bpftrace":
+        return args
+    return ["version", "bpftrace"] if args[:1] in (["-V"], ["--version"]) else ["run", *args]
 
 
 def _open_standard_streams() -> None:
@@ -69,7 +82,8 @@ def _dispatch(args: list[str]) -> int:
     if args[0] in ("-V", "--version", "version"):
         from probescope._version import __version__
 
-        sys.stdout.write(f"probescope {__version__}\n")
+        prefix = f"{BPFTRACE} as spoken by " if args[1:] == ["bpftrace"] else ""
+        sys.stdout.write(f"{prefix}probescope {__version__}\n")
         return 0
     if args[0] not in COMMANDS:
         return _unknown(args[0])

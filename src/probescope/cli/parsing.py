@@ -53,13 +53,23 @@ def add_format(p: argparse.ArgumentParser, about: str = "text (default) or json"
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help=about)
 
 
+PID_MAX_LIMIT = 1 << 22
+
+
 def debug_dirs(values: list[str]) -> tuple[str, ...]:
     """Folders of ``--debuginfo DIR[:DIR]``, which may be given several times."""
     return tuple(d for value in values for d in value.split(":") if d)
 
 
 def process_id(text: str) -> int:
-    """For ``type=``: a number above 0."""
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1 << 31:
-        raise argparse.ArgumentTypeError(f"'{text}' is not the id of a process")
+    """For ``type=``: the number of a process, which is at most PID_MAX_LIMIT of the kernel's include/linux/threads.h.
+    Raises UsageError, in the words that users of bpftrace know."""
+    from probescope.errors import UsageError
+
+    digits = text[: len(text) - len(text.lstrip("0123456789"))] if text.isascii() else ""
+    if digits != text or not digits:
+        wrong = "trailing bytes" if digits else "integer"
+        raise UsageError(f"Failed to parse pid: invalid {wrong}: {text}", hints=["pgrep -a NAME finds processes"])
+    if not 0 < int(text) <= PID_MAX_LIMIT:
+        raise UsageError(f"Pid out of range: {text}", hints=["pgrep -a NAME finds processes"])
     return int(text)

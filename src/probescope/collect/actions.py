@@ -143,9 +143,13 @@ class Actions:
 
     def _cat(self, action: Action, values: tuple[Any, ...]) -> None:
         from probescope.collect.files import read_some
+        from probescope.errors import UsageError
 
         path, done = self.text_of(action, values)
-        self.sink(Text("cat", read_some(path, self.program.settings.max_cat_bytes), done))
+        try:
+            self.sink(Text("cat", read_some(path, self.program.settings.max_cat_bytes), done))
+        except UsageError as e:
+            self.sink(Text("errorf", f"ERROR: {e}\n", done))
 
     def _system(self, action: Action, values: tuple[Any, ...]) -> None:
         from probescope.kernel.shell import run_shell

@@ -7,7 +7,8 @@ import struct
 
 
 def read_some(path: str, limit: int) -> str:
-    """The first ``limit`` bytes of a file, or a line that says why they cannot be read."""
+    """The first ``limit`` bytes of a file. Raises UsageError if they cannot be read."""
+    from probescope.errors import UsageError
 
     def opened(name: str, flags: int) -> int:
         return os.open(name, flags | os.O_NONBLOCK)  # the session goes on beside a named pipe that nobody writes to
@@ -16,7 +17,7 @@ def read_some(path: str, limit: int) -> str:
         with open(path, "rb", opener=opened) as f:
             return (f.read(limit) or b"").decode("utf-8", "surrogateescape")
     except (OSError, ValueError) as e:
-        return f"{path}: {getattr(e, 'strerror', None) or e}\n"
+        raise UsageError(f"failed to open file '{path}' ({getattr(e, 'strerror', None) or e})") from None
 
 
 _PCAP_HEADER = struct.pack("=IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)  # nanosecond pcap, Ethernet

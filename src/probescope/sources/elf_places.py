@@ -81,7 +81,7 @@ def offset_of(binary: Binary, address: int) -> int:
     """Place in the file, as the kernel wants it. Raises ``ProbeError`` for an address that is not in code."""
     found = binary.elf.to_offset(address)
     if found is None or not is_code(binary, address):
-        raise ProbeError(f"address {address:#x} is not in the code of {binary.elf.path}", hints=[_code_ranges(binary)])
+        raise ProbeError(f"Could not resolve address: {binary.elf.path}:{address:#x}", hints=[_code_ranges(binary)])
     return found
 
 

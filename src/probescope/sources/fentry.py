@@ -8,7 +8,7 @@ takes tenths of a second.
 
 from __future__ import annotations
 
-from probescope.errors import KernelError, ProbeError
+from probescope.errors import KernelError, NoSuchProbe, ProbeError
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import FentryAttach, Site
 from probescope.sources import func_fields, kernel_btf, kernel_functions
@@ -132,7 +132,7 @@ def _unknown(spec: ProbeSpec) -> ProbeError:
             return [f"kprobe:{spec.name} can probe it: BTF lacks its signature"]
         return [f"did you mean {spec.source}:{n}?" for n in nearest_function(spec.name, sorted(set(btf.names())))]
 
-    return ProbeError(f"there is no function {spec.name} with BTF{where}", hints=like)
+    return NoSuchProbe(f"there is no function {spec.name} with BTF{where}", hints=like)
 
 
 def describe(site: Site, ctx: ResolveContext) -> list[str]:

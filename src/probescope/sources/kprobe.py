@@ -8,7 +8,7 @@ exists: it answers in a fraction of a millisecond, /proc/kallsyms takes a hundre
 from __future__ import annotations
 
 from probescope.diagnostics import nearest
-from probescope.errors import KernelError, ProbeError
+from probescope.errors import KernelError, NoSuchProbe, ProbeError
 from probescope.kernel import perf_attr, tracefs
 from probescope.kernel.host import host
 from probescope.model.probe import ProbeSpec
@@ -147,8 +147,8 @@ def _reason(name: str) -> str:
 def _unknown(spec: ProbeSpec) -> ProbeError:
     if spec.target and kernel_functions.find_symbol(spec.name):
         hint = f"write {spec.source}:{spec.name}, or load the module"
-        return ProbeError(f"module '{spec.target}' has no function {spec.name}", hints=[hint])
-    return ProbeError(f"there is no kernel function {spec.name}", hints=lambda: _like(spec))
+        return NoSuchProbe(f"module '{spec.target}' has no function {spec.name}", hints=[hint])
+    return NoSuchProbe(f"there is no kernel function {spec.name}", hints=lambda: _like(spec))
 
 
 def _like(spec: ProbeSpec) -> list[str]:

@@ -9,7 +9,7 @@ one 64-bit slot of the context (kernel/trace/bpf_trace.c, ``struct bpf_raw_trace
 from __future__ import annotations
 
 from probescope.diagnostics import nearest
-from probescope.errors import ProbeError
+from probescope.errors import NoSuchProbe, ProbeError
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import CtxArg, Field, RawTracepointAttach, Site
 from probescope.model.types import U64
@@ -87,13 +87,13 @@ def _unknown(spec: ProbeSpec, ctx: ResolveContext) -> ProbeError:
         return ProbeError(f"no raw tracepoint matches '{wanted}'", hints=["probescope list 'rawtracepoint:*'"])
     events = [n.split(":")[1] for n in list_names(spec.source, "*", ctx)]
     if spec.name in events:
-        return ProbeError(
+        return NoSuchProbe(
             f"module '{spec.target}' has no raw tracepoint {spec.name}", hints=[f"rawtracepoint:{spec.name}"]
         )
     hints = [f"did you mean rawtracepoint:{n}?" for n in nearest(spec.name, events)]
     if spec.name.startswith(("sys_enter_", "sys_exit_")):
         hints.insert(0, f"single system calls are tracepoints: tracepoint:syscalls:{spec.name}")
-    return ProbeError(f"there is no raw tracepoint {wanted}", hints=hints)
+    return NoSuchProbe(f"there is no raw tracepoint {wanted}", hints=hints)
 
 
 def describe(site: Site, ctx: ResolveContext) -> list[str]:

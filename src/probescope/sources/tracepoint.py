@@ -8,7 +8,7 @@ planner use one raw tracepoint for all of them.
 from __future__ import annotations
 
 from probescope.diagnostics import nearest
-from probescope.errors import ProbeError
+from probescope.errors import NoSuchProbe, ProbeError
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import Field, Site, TracepointAttach
 from probescope.model.types import Layout, Type
@@ -118,7 +118,7 @@ def _unknown(spec: ProbeSpec) -> ProbeError:
     same_category = [n for n in all_names if n.startswith(spec.target + ":")]
     near = same_event or nearest(wanted, same_category or all_names)
     hints = [f"did you mean tracepoint:{n}?" for n in near]
-    return ProbeError(f"there is no tracepoint {wanted}", hints=hints or [_why_absent(spec, bool(same_category))])
+    return NoSuchProbe(f"there is no tracepoint {wanted}", hints=hints or [_why_absent(spec, bool(same_category))])
 
 
 def _why_absent(spec: ProbeSpec, category_exists: bool) -> str:

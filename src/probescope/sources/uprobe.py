@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from probescope.debuginfo.binary import Binary, FunctionSite
 from probescope.diagnostics import nearest
-from probescope.errors import ElfError, ProbeError
+from probescope.errors import ElfError, NoSuchProbe, ProbeError
 from probescope.frozen import replace
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import Field, RegRet, Site, UprobeAttach
@@ -96,7 +96,7 @@ def _site(spec: ProbeSpec, binary: Binary, f: FunctionSite, ctx: ResolveContext,
     if spec.offset:
         where = f"{f.name}+{spec.offset}"
         if spec.offset >= f.size > 0:
-            raise ProbeError(f"{where} is outside of the function, which has {f.size} bytes")
+            raise ProbeError(f"Offset outside the function bounds ('{f.name}' size is {f.size}): {where}")
         address += spec.offset
         note = elf_places.check_boundary(binary, f.address, address, where)
         notes += [note] if note else []
@@ -230,7 +230,7 @@ def _none(spec: ProbeSpec, binary: Binary) -> list[Site]:
     if any(not s.is_defined for s in binary.elf.symbols().find_all(name)):
         hints = [f"it calls that function in a library: {', '.join(binary.elf.needed()[:6])}"]
         raise ProbeError(f"{binary.elf.path} does not define {name}", hints=hints)
-    raise ProbeError(f"there is no function {name} in {binary.elf.path}", hints=lambda: _like(spec, binary))
+    raise NoSuchProbe(f"there is no function {name} in {binary.elf.path}", hints=lambda: _like(spec, binary))
 
 
 def _like(spec: ProbeSpec, binary: Binary) -> list[str]:

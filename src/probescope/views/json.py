@@ -35,13 +35,27 @@ class JsonView:
         before = ""
         if self._array:
             before, self._begun = "," if self._begun else "[\n", True
-        return f"{before}{json.dumps(data, ensure_ascii=False)}\n", ""
+        return f"{before}{dumped(data)}\n", ""
 
     def end(self) -> str:
         """What makes the array whole. The comma stands before an item, so that each line is complete at once."""
         if not self._array:
             return ""
         return "]\n" if self._begun else "[]\n"
+
+
+def dumped(data: Any) -> str:
+    """On one line: ``", "`` between the members of objects, ``","`` between the items of lists."""
+    match data:
+        case dict():
+            return "{" + ", ".join(f"{_dump(str(k))}: {dumped(v)}" for k, v in data.items()) + "}"
+        case list():
+            return "[" + ",".join(map(dumped, data)) + "]"
+        case _:
+            return _dump(data)
+
+
+_dump = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def document(o: Output) -> dict[str, Any] | None:

@@ -120,7 +120,14 @@ def agg_text(t: Agg, v: Any, div: int = 0) -> str:
             return str(divide(v or 0, d))
 
 
+LEADS = {
+    "map_full": "Map full; can't update element. ",
+    "bounds": "Array access out of bounds. This can lead to unexpected results. ",
+}
+"""What users of bpftrace look for, before the count."""
+
+
 def lost_text(o: Lost) -> str:
     place = f"{o.place}: " if o.place else ""
     hint = f"\nHINT: {o.hint}" if o.hint else ""
-    return f"{place}WARNING: {o.count} {o.about}{hint}\n"
+    return f"{place}WARNING: {LEADS.get(o.kind, '')}{o.count} {o.about}{hint}\n"

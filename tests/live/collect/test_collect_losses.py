@@ -61,7 +61,7 @@ def test_collect_map_full_is_told_once_with_its_place() -> None:
     assert len(done.lines) == 11  # the empty line before the maps
     told = [line for line in done.err.splitlines() if "@x was full" in line]
     assert len(told) == 1
-    assert re.match(r"stdin:1:\d+-\d+: WARNING: 90 updates were dropped", told[0])
+    assert re.match(r"stdin:1:\d+-\d+: WARNING: Map full; can't update element. 90 updates were dropped", told[0])
     assert "max_map_keys = 40" in done.err
 
 

@@ -97,15 +97,15 @@ def test_options_are_never_guessed(capsys):
 @pytest.mark.parametrize(
     ("argv", "text"),
     [
-        (("list", "-p", "x"), "'x' is not the id of a process"),
-        (("list", "-p", "-1"), "-p"),
-        (("explain", "-p", "0", "x"), "'0' is not the id of a process"),
+        (("list", "-p", "x"), "Failed to parse pid: invalid integer: x"),
+        (("list", "-p", "-1"), "invalid integer: -1"),
+        (("explain", "-p", "0", "x"), "Pid out of range: 0"),
         (("doctor", "-f", "yaml"), "invalid choice: 'yaml'"),
         (("completion",), "shell"),
         (("completion", "tcsh"), "tcsh"),
         (("explain",), "there is nothing to explain"),
-        (("run", "-p", "-5", "-e", "begin {}"), "-p"),
-        (("run", "-p", "9" * 30, "-e", "begin {}"), "is not the id of a process"),
+        (("run", "-p", "5x", "-e", "begin {}"), "invalid trailing bytes: 5x"),
+        (("run", "-p", "9" * 30, "-e", "begin {}"), "Pid out of range"),
         (("run", "--unsave", "-e", "begin {}"), "did you mean --unsafe?"),
         (("run", "-c", "", "-e", "begin {}"), "the command is empty"),
         (("run", "-c", " ", "-e", "begin {}"), "the command is empty"),
@@ -175,7 +175,7 @@ def test_what_the_machine_lacks_is_no_bug(capsys, error, hint):
 def test_a_file_that_is_not_there_is_taken_for_one(capsys):
     """Only what looks like a program gets the hint about -e."""
     code, _, err = said(capsys, "run", "no/such/script.bt")
-    assert (code, err) == (2, "ERROR: cannot read no/such/script.bt: No such file or directory\n")
+    assert (code, err) == (2, "ERROR: failed to open file 'no/such/script.bt': No such file or directory\n")
 
 
 def test_tracebacks_for_those_who_ask(monkeypatch):

@@ -150,7 +150,7 @@ def test_missing_probes_may_be_left_out(policy, said):
 @pytest.mark.parametrize("policy", ["warn", "ignore"])
 def test_nothing_left_is_an_error(policy):
     found = findings(f"config = {{ missing_probes = {policy} }} kprobe:absent {{ print(1); }}")
-    assert [d.message for d in found] == ["there are no probes to attach"]
+    assert [d.message for d in found] == ["No probes to attach"]
 
 
 def test_sites_known_to_be_of_no_use_follow_the_policy():

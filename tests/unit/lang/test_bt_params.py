@@ -78,8 +78,8 @@ def test_wrong_uses(text: str, what: str) -> None:
     ("words", "what"),
     [
         (["--aa"], "--aa needs a value"),
-        (["--aa=False"], "--aa needs a number, not 'False'"),
-        (["--bb=2"], "--bb is true or false"),
+        (["--aa=False"], "--aa invalid integer .value: False"),
+        (["--bb=2"], "--bb invalid boolean .value: 2"),
         (["--cc=1"], "unexpected program command line options: --cc"),
     ],
 )

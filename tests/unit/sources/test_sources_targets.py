@@ -81,7 +81,7 @@ def test_programs_of_other_machines(tmp_path: Path) -> None:
 def test_places_in_this_interpreter() -> None:
     """Protects the checks of addresses, offsets and kinds of probe."""
     for spec, message in (
-        (ProbeSpec("uprobe", SELF, address=1), "0x1 is not in the code"),
+        (ProbeSpec("uprobe", SELF, address=1), "Could not resolve address: .*:0x1$"),
         (ProbeSpec("uretprobe", SELF, "main", offset=4), "takes no offset"),
         (ProbeSpec("uprobe", "/bin/true", "main.c", line=7), "cannot be probed at source lines"),
     ):

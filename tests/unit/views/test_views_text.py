@@ -95,7 +95,7 @@ def test_json_lines():
     assert view.show(Text("system", "x"))[0] == '{"type": "syscall", "data": "x"}\n'
     hist = Agg("hist", args=(0,))
     assert view.show(MapOut("h", None, hist, ((None, _state(hist, 2, 5)),)))[0] == (
-        '{"type": "hist", "data": {"@h": [{"min": 2, "max": 3, "count": 1}, {"min": 4, "max": 7, "count": 1}]}}\n'
+        '{"type": "hist", "data": {"@h": [{"min": 2, "max": 3, "count": 1},{"min": 4, "max": 7, "count": 1}]}}\n'
     )
     key = Tuple((String(8), I64))
     assert (

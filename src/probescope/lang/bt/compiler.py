@@ -173,7 +173,7 @@ def _check_whole(state: ProgramState, tree: ast.Program, units: list[Unit], reso
             Diagnostic("error", "no probe of this script runs here (test and bench probes need their mode)", span)
         )
     elif not units:
-        message = "there are no probes to attach" if tree.probes else "the script has no probes"
+        message = "No probes to attach" if tree.probes else "the script has no probes"
         found.append(Diagnostic("error", message, source=state.source))
     return found
 

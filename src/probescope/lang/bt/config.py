@@ -168,7 +168,8 @@ def configure(
         try:
             warning = _set(values, entry.key, entry.value)
         except ConfigError as e:
-            findings.append(Diagnostic("error", f"{entry.key}: {e.what}", entry.span, e.hints, source))
+            message = e.what if entry.key in e.what else f"{entry.key}: {e.what}"
+            findings.append(Diagnostic("error", message, entry.span, e.hints, source))
             continue
         if warning:
             findings.append(Diagnostic("warning", warning, entry.span, (), source))

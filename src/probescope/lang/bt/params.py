@@ -158,18 +158,20 @@ class _Resolver:
             return option.default
         text = self.params.named[option.name]
         if option.kind == "bool":
-            if text is None or text in ("true", "1"):
-                return True
-            if text in ("false", "0"):
-                return False
-            raise UsageError(f"option --{option.name} is true or false (or 1 or 0), not '{text}'")
+            word = "true" if text is None else text.lower()
+            if word in ("true", "1", "false", "0"):
+                return word in ("true", "1")
+            raise UsageError(
+                f"program command line option --{option.name} invalid boolean (value: {text})",
+                hints=["true or false, 1 or 0"],
+            )
         if text is None:
             raise UsageError(f"option --{option.name} needs a value: --{option.name}=...")
         if option.kind == "str":
             return text
         value = number(text)
         if value is None:
-            raise UsageError(f"option --{option.name} needs a number, not '{text}'")
+            raise UsageError(f"program command line option --{option.name} invalid integer (value: {text})")
         return value
 
     def check_names(self) -> None:
@@ -177,9 +179,16 @@ class _Resolver:
         if not unknown:
             return
         hints = [f"did you mean --{n}?" for n in nearest(unknown[0], self.options, most=1)]
-        known = ", ".join(f"--{n}" for n in self.options) or "none"
         names = ", ".join(f"--{n}" for n in unknown)
-        raise UsageError(f"unexpected program command line options: {names}", hints=[*hints, f"options of it: {known}"])
+        raise UsageError(f"unexpected program command line options: {names}", hints=[*hints, self._help()])
+
+    def _help(self) -> str:
+        """What the script's options are: in a line, or with their descriptions in a line each."""
+        rows = {f"--{o.name}": o.description for o in self.options.values()}
+        if not any(rows.values()):
+            return f"expected program options: {', '.join(rows) or 'none'}"
+        told = [f"{name}: {text}" if text else name for name, text in rows.items()]
+        return "expected program options:\n" + "\n".join(told)
 
     def _error(self, message: str, node: Node, *hints: str) -> None:
         self.findings.append(Diagnostic("error", message, node.span, hints, self.source))

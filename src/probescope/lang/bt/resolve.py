@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from probescope.diagnostics import Diagnostic, Severity
-from probescope.errors import FormatError, KernelError, LimitError, ProbeError, ProbescopeError
+from probescope.errors import FormatError, KernelError, LimitError, NoSuchProbe, ProbeError, ProbescopeError
 from probescope.lang.bt import ast
 from probescope.lang.bt.builtins_site import aspect
 from probescope.lang.bt.check_program import ProgramState
@@ -122,6 +122,11 @@ class Resolver:
         if severity == "error" and not isinstance(e, LimitError | KernelError):
             hints.append("config = { missing_probes = warn } goes on without it")
         message = str(e) if isinstance(e, FormatError) else e.what  # of which file the bytes are
+        if isinstance(e, NoSuchProbe):
+            where = f"{point.spec.target}:{point.spec.name}" if point.spec.target else point.spec.name
+            skipped = " Skipping." if severity == "warning" else ""
+            hints.insert(0, message)
+            message = f"No matches for {point.spec.source} {where}.{skipped}"
         self.findings.append(Diagnostic(severity, message, point.span, tuple(hints), self.program.source))
 
     def _too_many(self, probe: ast.Probe) -> None:
