@@ -57,12 +57,11 @@ def refresh() -> None:
     # the third column counts users, which change all the time
     loaded_now = [(words[0], words[-1]) for line in modules.splitlines() if (words := line.split())]
     if h.cache.get("modules") != loaded_now:
-        if "modules" in h.cache:
-            for name in _OF_MODULES:
-                h.cache.pop(name, None)
-            btf: dict[str, object] = h.cache.get("kernel_btf", {})
-            for module in [m for m in btf if m != "vmlinux"]:
-                del btf[module]
+        for name in _OF_MODULES:
+            h.cache.pop(name, None)
+        btf: dict[str, object] = h.cache.get("kernel_btf", {})
+        for module in [m for m in btf if m != "vmlinux"]:
+            del btf[module]
         h.cache["modules"] = loaded_now
 
 

@@ -138,7 +138,9 @@ def test_traceable_names(machine: FakeHost) -> None:
 def test_lists_are_read_anew_when_modules_come(machine: FakeHost) -> None:
     """A module loaded while probescope runs brings functions; the changing count of its users brings none."""
     machine.files["/proc/modules"] = b"ext4 1000 1 - Live 0xffffffffc0001000\n"
+    assert not kernel_functions.traceable().has("md_flush_request")  # read before anybody looked at modules
     kernel_functions.refresh()
+    assert "traceable_functions" not in machine.cache
     assert not kernel_functions.traceable().has("md_flush_request")
     machine.files[f"{TRACING}/available_filter_functions"] = b"vfs_read\nmd_flush_request [md_mod]\n"
     machine.files["/proc/modules"] = b"ext4 1000 2 - Live 0xffffffffc0001000\n"
