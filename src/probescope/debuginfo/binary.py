@@ -6,12 +6,13 @@ the file that runs: those of a debug file describe bytes that it does not have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 
 from probescope.debuginfo import insn
 from probescope.debuginfo.elf import ElfFile
 from probescope.debuginfo.elf_symbols import STT_GNU_IFUNC, Symbol, SymbolSet, best
-from probescope.debuginfo.locate import debug_file, in_root
+from probescope.debuginfo.locate import DEBUG_DIRS, debug_file, in_root
 from probescope.errors import ElfError, ProbeError
 from probescope.frozen import dataclass
 
@@ -29,12 +30,15 @@ class FunctionSite:
 
 
 class Binary:
-    """An ELF file and its debug file, opened on first need. ``path`` is as inside ``root`` ("" for our own).
+    """An ELF file and its debug file, opened on first need. ``path`` is as inside ``root`` ("" for our own). ``dirs``:
+    where debug files are looked for first; relative ones start at the file's own folder.
 
     Methods raise ElfError where the file is malformed."""
 
-    def __init__(self, path: str, root: str = "") -> None:
+    def __init__(self, path: str, root: str = "", dirs: Sequence[str] = ()) -> None:
         self.path, self.root = path, root
+        folder = os.path.dirname(os.path.abspath(path)) if dirs else ""
+        self.debug_dirs = (*(os.path.normpath(os.path.join(folder, d)) for d in dirs), *DEBUG_DIRS)
         self.elf = ElfFile.open(in_root(root, path))
         self._debug: ElfFile | None = None
         self._looked = False
@@ -48,7 +52,7 @@ class Binary:
     def debug(self) -> ElfFile | None:
         if not self._looked:
             self._looked = True
-            self._debug = debug_file(self.elf, self.path, self.root)
+            self._debug = debug_file(self.elf, self.path, self.root, self.debug_dirs)
         return self._debug
 
     def _symbol_sets(self) -> Iterable[SymbolSet]:

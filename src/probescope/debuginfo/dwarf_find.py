@@ -96,13 +96,19 @@ class Finder:
         ``near`` come first."""
         last = name.rpartition("::")[2] if "<" not in name else name
         seen: set[Unit] = set()
-        if near is not None:
-            seen.add(near)
-            yield from self._in_unit(near, name, last)
-        for unit in self._units_with(last):
-            if unit not in seen:
-                seen.add(unit)
-                yield from self._in_unit(unit, name, last)
+        for first in (() if near is None else (near,), self._units_with(last)):
+            for unit in first:
+                for part in self._with_types(unit):
+                    if part not in seen:
+                        seen.add(part)
+                        yield from self._in_unit(part, name, last)
+
+    def _with_types(self, unit: Unit) -> Iterator[Unit]:
+        """A unit, and if it is alone in a file (.dwo) the type units beside it."""
+        yield unit
+        if unit.dwarf is not self.dwarf:
+            yield from unit.dwarf.units(".debug_types")
+            yield from unit.dwarf.units()
 
     def _in_unit(self, unit: Unit, name: str, last: str) -> Iterator[Die]:
         try:

@@ -12,7 +12,7 @@ version 4; dwz(1).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo.binary import Binary
@@ -21,7 +21,7 @@ from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_unit import Unit
 from probescope.debuginfo.elf import ElfFile
-from probescope.debuginfo.locate import DEBUG_DIRS, debug_file, in_root
+from probescope.debuginfo.locate import in_root
 from probescope.errors import DwarfError, ElfError
 
 MAX_SLOTS = 1 << 22
@@ -33,27 +33,18 @@ _COLUMNS = {
 }
 
 
-def open_dwarf(binary: Binary, dirs: Sequence[str] = ()) -> DwarfFile | None:
-    """``None`` where neither the binary nor a debug file of it has debug information. ``dirs``: more folders to look
-    for debug files in, relative ones from that of the binary. Raises ``DwarfError``."""
+def open_dwarf(binary: Binary) -> DwarfFile | None:
+    """``None`` where neither the binary nor a debug file of it has debug information. Raises ``DwarfError``."""
     own = DwarfFile(binary.elf)
-    more = tuple(os.path.normpath(os.path.join(os.path.dirname(binary.path), d)) for d in dirs)
-    files = _Files(own, binary.path, binary.root, (*more, *DEBUG_DIRS))
+    files = _Files(own, binary.path, binary.root, binary.debug_dirs)
     own.companions = files
     if own.present:
         return own
-    found = _separate(binary, more)
-    if found is None:
+    separate = DwarfFile(binary.debug, companions=files) if binary.debug is not None else None
+    if separate is None or not separate.present:
         return None
-    files.main = DwarfFile(found, companions=files)
-    return files.main
-
-
-def _separate(binary: Binary, more: tuple[str, ...]) -> ElfFile | None:
-    for opened in (debug_file(binary.elf, binary.path, binary.root, more) if more else None, binary.debug):
-        if opened is not None and DwarfFile(opened).present:
-            return opened
-    return None
+    files.main = separate
+    return separate
 
 
 class _Files:

@@ -30,7 +30,8 @@ def _open(path: str, ctx: ResolveContext) -> Binary:
     # /proc/PID/root/usr/bin/x: its debug file lies in the same root
     root, slash, inside = path.partition("/root/") if path.startswith("/proc/") else ("", "", path)
     try:
-        binary = Binary(f"/{inside}", f"{root}/root") if slash else Binary(path)
+        dirs = ctx.debug_dirs
+        binary = Binary(f"/{inside}", f"{root}/root", dirs) if slash else Binary(path, dirs=dirs)
     except ElfError as e:
         raise _not_elf(path, e) from None
     compatible = {"x86_64": ("x86_64", "i386"), "aarch64": ("aarch64", "arm")}[ctx.arch.name]

@@ -176,7 +176,7 @@ def _known(
         return (), None, ["arguments have names only where a function is entered"]
     if binary.elf.machine != ctx.arch.name:
         return (), None, [f"arguments of {binary.elf.machine} programs are not read by name"]
-    debug = program_types(ctx).debug(binary, ctx)
+    debug = program_types(ctx).debug(binary)
     found = debug.signature(f, ctx)
     if found is None:
         return (), None, [debug.reason]
@@ -259,7 +259,7 @@ def describe(site: Site, ctx: ResolveContext) -> list[str]:
     found = binary.function_at(attach.offset)
     if found is None or elf_places.entry(binary, found[0].address) != found[0].address + found[1]:
         return []
-    known = program_types(ctx).debug(binary, ctx).signature(found[0], ctx)
+    known = program_types(ctx).debug(binary).signature(found[0], ctx)
     if known is None:
         return []
     if attach.ret:

@@ -24,7 +24,7 @@ Found = tuple[int, FunctionSite | None]
 def find(spec: ProbeSpec, binary: Binary, ctx: ResolveContext) -> list[Found]:
     """(address, function that it is in) of a line, by address. Raises ``ProbeError`` with what there is instead,
     ``DwarfError`` where the line tables are damaged."""
-    debug = program_types(ctx).debug(binary, ctx)
+    debug = program_types(ctx).debug(binary)
     if debug.lines is None:
         raise ProbeError(f"{binary.elf.path} cannot be probed at source lines: {debug.reason}", hints=[HOW])
     try:

@@ -29,7 +29,7 @@ HOW = "install its debug symbols, or build it with -g"
 class Debug:
     """One binary's. ``reason``: why there is none, or why it ended early."""
 
-    def __init__(self, binary: Binary, dirs: tuple[str, ...], names: Names) -> None:
+    def __init__(self, binary: Binary, names: Names) -> None:
         from probescope.debuginfo.dwarf_find import Finder
         from probescope.debuginfo.dwarf_lines import Lines
         from probescope.debuginfo.dwarf_open import open_dwarf
@@ -40,7 +40,7 @@ class Debug:
         self.lines: Lines | None = None
         self.reason = ""
         try:
-            found = open_dwarf(binary, dirs)
+            found = open_dwarf(binary)
         except (DwarfError, ElfError) as e:
             self.reason = f"its debug information is damaged: {e}"
             return
@@ -83,14 +83,14 @@ class ProgramTypes:
         self._names: Names | None = None
         self._debug: dict[str, Debug] = {}
 
-    def debug(self, binary: Binary, ctx: ResolveContext) -> Debug:
+    def debug(self, binary: Binary) -> Debug:
         path = binary.elf.path
         if path not in self._debug:
             if self._names is None:
                 from probescope.debuginfo.dwarf_types import Names
 
                 self._names = Names(self._kernel)
-            self._debug[path] = Debug(binary, ctx.debug_dirs, self._names)
+            self._debug[path] = Debug(binary, self._names)
         return self._debug[path]
 
     def named_in(self, path: str, name: str, ctx: ResolveContext) -> Type | None:
@@ -98,7 +98,7 @@ class ProgramTypes:
         from probescope.sources.elf_places import open_binary
 
         try:
-            types = self.debug(open_binary(path, ctx), ctx).types
+            types = self.debug(open_binary(path, ctx)).types
             return types.named(name) if types is not None else None
         except (DwarfError, ElfError, ProbeError, RecursionError):
             return None
