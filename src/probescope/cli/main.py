@@ -153,9 +153,16 @@ def guarded(run: Callable[[], int]) -> int:
             return 1
         if debug:
             raise
-        sys.stderr.write(error_text(e))
+        sys.stderr.write(_shown(error_text(e)))
         return getattr(e, "exit_code", 1)
     return code
+
+
+def _shown(text: str) -> str:
+    """Messages repeat names of files, probes and processes: a terminal must not obey them."""
+    from probescope.model.visible import visible_in_color
+
+    return visible_in_color(text) if sys.stderr.isatty() else text
 
 
 _SCARCE = {

@@ -1,0 +1,327 @@
+"""``probescope stat``: count events, with perf stat's options, columns and meanings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+from probescope.cli.parsing import Parser, process_id
+from probescope.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from probescope.collect.stat import Snapshot, StatRequest
+    from probescope.model.counting import Reading, Total
+    from probescope.sources.perf_events import Counter
+    from probescope.views.stat import Named, Row
+
+EXAMPLES = """examples:
+  probescope stat -- ls                                    what a command does
+  probescope stat -a -I 1000 --timeout 3000                the whole machine, a line a second
+  probescope stat -e 'sched:sched_switch,page-faults' -a -- sleep 1
+  probescope stat -e '{cycles,instructions}:u' -r 5 -- ls  five runs, their mean and its deviation
+  probescope stat -a -A -e context-switches --timeout 100  each CPU apart
+  probescope stat -x, -e task-clock -- ls                  CSV; -j for JSON
+"""
+DEFAULT = (
+    "task-clock,context-switches,cpu-migrations,page-faults,cycles,instructions,branches,branch-misses",
+    "L1-dcache-loads,L1-dcache-load-misses,LLC-loads,LLC-load-misses",
+    "L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,iTLB-load-misses",
+    "L1-dcache-prefetches,L1-dcache-prefetch-misses",
+)
+
+
+def parser() -> Parser:
+    p = Parser("stat", "Count events of a command, of processes, of CPUs or of the whole machine.", EXAMPLES)
+    p.add_argument("command", nargs="*", metavar="COMMAND", help="what to run, and its arguments")
+    p.add_argument(
+        "-e", "--event", action="append", default=[], metavar="EVENTS", help="what to count (perf's grammar)"
+    )
+    p.add_argument("-a", "--all-cpus", action="store_true", help="the whole machine")
+    p.add_argument("-C", "--cpu", metavar="LIST", help="these CPUs: 0,2-3")
+    p.add_argument("-p", "--pid", metavar="PID,...", help="these processes, with their threads")
+    p.add_argument("-t", "--tid", metavar="TID,...", help="these threads")
+    p.add_argument("-r", "--repeat", type=_number, default=1, metavar="N", help="run it N times: mean and deviation")
+    p.add_argument("-I", "--interval-print", type=_number, default=0, metavar="MS", help="print every MS milliseconds")
+    p.add_argument("--interval-count", type=_number, default=0, metavar="N", help="end after N intervals")
+    p.add_argument("--timeout", type=_number, default=0, metavar="MS", help="end after MS milliseconds")
+    p.add_argument("-D", "--delay", type=_number, default=0, metavar="MS", help="begin MS milliseconds after the start")
+    p.add_argument("-d", "--detailed", action="count", default=0, help="caches too; twice and thrice for more")
+    p.add_argument("-i", "--no-inherit", action="store_true", help="leave out children and new threads")
+    p.add_argument("-A", "--no-aggr", action="store_true", help="each CPU apart")
+    for name in ("core", "socket", "node", "thread"):
+        p.add_argument(f"--per-{name}", dest="per", action="store_const", const=name, help=f"each {name} apart")
+    p.add_argument("-G", "--cgroup", metavar="PATH", help="of this cgroup alone (with -a or -C)")
+    p.add_argument("--for-each-cgroup", metavar="PATH,...", help="of each of these apart (with -a or -C)")
+    p.add_argument("-x", "--field-separator", metavar="SEP", help="CSV with this separator")
+    p.add_argument("-j", "--json-output", action="store_true", help="an object a line")
+    p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default), or json, as -j")
+    p.add_argument("-o", "--output", metavar="FILE", help="to a file, not to stderr")
+    p.add_argument("--append", action="store_true", help="add to the file of -o")
+    p.add_argument("-n", "--null", action="store_true", help="count nothing: only times")
+    p.add_argument("-v", "--verbose", action="store_true", help="say why an event is not supported")
+    return p
+
+
+def _number(text: str) -> int:
+    import argparse
+
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1 << 31:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
+    return int(text)
+
+
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    """Options end where the command begins: those behind it are its own."""
+    p = parser()
+    takes_value = {o for a in p._actions if a.nargs is None and a.option_strings for o in a.option_strings}
+    i = 0
+    while i < len(argv) and argv[i].startswith("-") and argv[i] != "--":
+        i += 2 if argv[i] in takes_value else 1
+    rest = argv[i + 1 :] if argv[i : i + 1] == ["--"] else argv[i:]
+    args = p.parse_args(argv[:i])
+    args.command = rest
+    return args
+
+
+def main(argv: list[str]) -> int:
+    args = parse_arguments(argv)
+    request = _request(args)
+    out = _opened(args)
+    try:
+        return _counted(args, request, out)
+    finally:
+        out.flush()
+        if out is not sys.stderr:
+            out.close()
+
+
+# --- what is asked
+
+
+def _request(args: argparse.Namespace) -> StatRequest:
+    from probescope.collect.stat import StatRequest
+    from probescope.kernel.machine import online_cpus
+
+    pids, tids = _ids(args.pid), _ids(args.tid)
+    cpus = _cpus(args.cpu) if args.cpu else ()
+    anybody = not (pids or tids or args.command or cpus)
+    if args.all_cpus or (anybody and (args.interval_print or args.timeout or args.event)) or (args.per and not cpus):
+        cpus = () if (pids or tids) else tuple(online_cpus())
+    if anybody and not cpus:
+        raise UsageError("there is nothing to count", hints=["probescope stat -- COMMAND, -p PID, or -a", *_help()])
+    cgroups = tuple(w for w in (args.for_each_cgroup or args.cgroup or "").split(",") if w)
+    if cgroups and not cpus:
+        raise UsageError("cgroups are counted on CPUs", hints=["add -a or -C LIST"])
+    if args.interval_print and args.repeat > 1:
+        raise UsageError("-I and -r cannot both be given")
+    timeout = args.timeout or args.interval_print * args.interval_count
+    return StatRequest(
+        () if args.null else _counters(args),
+        cpus,
+        pids,
+        tids,
+        _command(args.command),
+        cgroups,
+        args.interval_print,
+        args.delay,
+        timeout,
+        not args.no_inherit,
+    )
+
+
+def _help() -> list[str]:
+    return ["probescope stat --help says what there is"]
+
+
+def _counters(args: argparse.Namespace) -> tuple[Counter, ...]:
+    from probescope.lang.perf.events import parse_events
+    from probescope.sources.perf_events import resolve_events
+
+    texts = args.event or [",".join(DEFAULT[: args.detailed + 1])]
+    out: list[Counter] = []
+    for text in texts:
+        from probescope.frozen import replace
+
+        base = len(out)
+        found = resolve_events(parse_events(text), text)
+        out += [replace(c, leader=c.leader + base) if c.leader >= 0 else c for c in found]
+    return tuple(out)
+
+
+def _command(words: Sequence[str]) -> tuple[str, ...]:
+    if words:
+        from probescope.kernel.child import find_program
+
+        find_program(words[0])
+    return tuple(words)
+
+
+def _ids(text: str | None) -> tuple[int, ...]:
+    import argparse
+
+    try:
+        return tuple(process_id(w) for w in text.split(",")) if text else ()
+    except argparse.ArgumentTypeError as e:
+        raise UsageError(str(e)) from None
+
+
+def _cpus(text: str) -> tuple[int, ...]:
+    from probescope.kernel.machine import online_cpus, parse_cpus
+
+    try:
+        wanted = parse_cpus(text)
+    except ValueError:
+        raise UsageError(f"'{text}' is not a list of CPUs", hints=["0,2-3"]) from None
+    online = online_cpus()
+    absent = [c for c in wanted if c not in online]
+    if absent or not wanted:
+        raise UsageError(f"there is no CPU {absent[0] if absent else text}", hints=[f"online: {_ranges(online)}"])
+    return tuple(wanted)
+
+
+def _ranges(cpus: Sequence[int]) -> str:
+    return f"{cpus[0]}-{cpus[-1]}" if len(cpus) > 1 else str(cpus[0])
+
+
+def _opened(args: argparse.Namespace) -> TextIO:
+    if not args.output:
+        return sys.stderr
+    try:
+        return open(args.output, "a" if args.append else "w", encoding="utf-8")
+    except OSError as e:
+        raise UsageError(f"cannot write {args.output}: {e.strerror}") from e
+
+
+# --- what is said
+
+
+def _counted(args: argparse.Namespace, request: StatRequest, out: TextIO) -> int:
+    from probescope.collect.stat import run
+
+    show = _Shown(args, request, out)
+    code = 0
+    for _ in range(args.repeat):
+        for snapshot in run(request):
+            if request.interval_ms:
+                show.interval(snapshot)
+            elif snapshot.final:
+                show.keep(snapshot)
+            code = snapshot.exit_code
+            if snapshot.interrupted and not args.command:
+                break
+        else:
+            continue
+        break
+    show.end()
+    return code
+
+
+class _Shown:
+    """Prints snapshots, or keeps them for the end."""
+
+    def __init__(self, args: argparse.Namespace, request: StatRequest, out: TextIO) -> None:
+        from probescope.views.stat import Named
+
+        self._args, self._request, self._out = args, request, out
+        groups = request.cgroups or ("",)
+        self._named: list[Named] = [
+            Named(c.name, c.unit, c.scale, cgroup) for cgroup in groups for c in request.counters
+        ]
+        self._units = (
+            max([4, *(len(n.unit) for n in self._named)]) if any(n.unit or n.is_clock for n in self._named) else 4
+        )
+        self._runs: list[Snapshot] = []
+        self._headed = False
+        self._aggregation = _aggregation(args, request)
+        self._json = args.json_output or args.format == "json"
+
+    def keep(self, snapshot: Snapshot) -> None:
+        self._runs.append(snapshot)
+
+    def interval(self, snapshot: Snapshot) -> None:
+        from probescope.views import stat as view
+
+        if not self._headed and not self._json and self._args.field_separator is None:
+            self._out.write(view.interval_heading(self._units))
+        self._headed = True
+        self._runs = [snapshot]
+        at = snapshot.at_ns / 1e9
+        for row in self._rows(self._args.interval_print * 1e6):
+            if self._json:
+                self._out.write(view.jsonl(row, at_s=at))
+            elif self._args.field_separator is not None:
+                self._out.write(view.csv(row, self._args.field_separator, at_s=at))
+            else:
+                self._out.write(f"{at:16.9f} {view.text(row, grouped=view.thousands(), units=self._units)}")
+        self._out.flush()
+
+    def end(self) -> None:
+        from probescope.views import stat as view
+
+        if self._request.interval_ms or not self._runs:
+            return
+        runs = len(self._runs)
+        elapsed = [s.at_ns / 1e9 for s in self._runs]
+        found = self._rows(sum(elapsed) / runs * 1e9)
+        if self._json:
+            self._out.write("".join(view.jsonl(r, runs=runs) for r in found))
+            return
+        if self._args.field_separator is not None:
+            self._out.write("".join(view.csv(r, self._args.field_separator, runs=runs) for r in found))
+            return
+        self._out.write(view.heading(self._whom(), runs))
+        self._out.write("".join(view.text(r, grouped=view.thousands(), units=self._units) for r in found))
+        last = self._runs[-1]
+        alone = not (self._request.cpus or self._request.pids or self._request.tids)
+        times = (last.user_s, last.system_s) if alone else None
+        self._out.write(view.ending(elapsed, times))
+        self._refusals()
+
+    def _rows(self, elapsed_ns: float) -> list[Row]:
+        from probescope.model.counting import averaged, together
+        from probescope.views.stat import rows
+
+        key, label, order = self._aggregation
+        totals = [together(s.readings, key) for s in self._runs]
+        found = averaged(totals) if len(totals) > 1 else totals[0]
+        return rows(sorted(found, key=order), self._named, elapsed_ns, label)
+
+    def _whom(self) -> str:
+        r = self._request
+        if r.cpus:
+            return f"'CPU(s) {self._args.cpu}'" if self._args.cpu else "'system wide'"
+        if r.pids:
+            return f"process id '{self._args.pid}'"
+        if r.tids:
+            return f"thread id '{self._args.tid}'"
+        return f"'{' '.join(r.command)}'"
+
+    def _refusals(self) -> None:
+        if not self._args.verbose:
+            return
+        for i, error in dict(self._runs[-1].refused).items():
+            self._out.write(f"{self._request.counters[i].name}: {error}\n")
+            self._out.write("".join(f"HINT: {h}\n" for h in error.hints))
+
+
+Aggregation = tuple[
+    "Callable[[Reading], tuple[int, ...]]",
+    "Callable[[Total], tuple[str, tuple[tuple[str, object], ...]]]",
+    "Callable[[Total], Any]",
+]
+
+
+def _aggregation(args: argparse.Namespace, request: StatRequest) -> Aggregation:
+    """How readings are put together, what the rows are called, and their order."""
+    from probescope.cli import stat_groups as groups
+
+    if args.no_aggr and request.cpus:
+        return groups.by_cpu()
+    if args.per == "thread":
+        return groups.by_thread()
+    if args.per in {"core", "socket", "node"} and request.cpus:
+        return groups.by_place(args.per, request.cpus)
+    return groups.all_together()

@@ -1,0 +1,63 @@
+"""How ``stat`` puts counts together: all of them, or by CPU, core, socket, node or thread; and what rows are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from probescope.model.counting import Reading, Total
+
+Label = Callable[[Total], tuple[str, tuple[tuple[str, object], ...]]]
+Grouping = tuple[Callable[[Reading], tuple[int, ...]], Label, Callable[[Total], Any]]
+
+
+def all_together() -> Grouping:
+    return lambda _: (), lambda _: ("", ()), lambda t: t.counter
+
+
+def by_cpu() -> Grouping:
+    def label(t: Total) -> tuple[str, tuple[tuple[str, object], ...]]:
+        return f"CPU{t.key[0]:<8}", (("cpu", str(t.key[0])),)
+
+    return lambda r: (r.cpu,), label, lambda t: (t.counter, t.key)
+
+
+def by_thread() -> Grouping:
+    """The busiest first."""
+    from probescope.kernel import procfs
+
+    names: dict[int, str] = {}
+
+    def label(t: Total) -> tuple[str, tuple[tuple[str, object], ...]]:
+        tid = t.key[0]
+        if tid not in names:
+            try:
+                names[tid] = procfs.comm(tid)
+            except OSError:
+                names[tid] = ""
+        name = "".join(c if c.isprintable() else "?" for c in names[tid])
+        return f"{name:>16}-{tid:<8} ", (("thread", f"{name}-{tid}"),)
+
+    return lambda r: (r.tid,), label, lambda t: (t.counter, -t.value, t.key)
+
+
+def by_place(kind: str, cpus: Sequence[int]) -> Grouping:
+    from probescope.kernel import topology
+
+    nodes = topology.nodes() if kind == "node" else {}
+    keys: dict[int, tuple[int, ...]] = {}
+    for cpu in cpus:
+        if kind == "node":
+            keys[cpu] = (nodes.get(cpu, 0),)
+        else:
+            core = (topology.die_of(cpu), topology.core_of(cpu)) if kind == "core" else ()
+            keys[cpu] = (topology.socket_of(cpu), *core)
+
+    def label(t: Total) -> tuple[str, tuple[tuple[str, object], ...]]:
+        if kind == "core":
+            name = f"S{t.key[0]}-D{t.key[1]}-C{t.key[2]}"
+            return f"{name:<14}{t.parts:>6} ", ((kind, name), ("aggregate-number", t.parts))
+        name = f"{kind[0].upper()}{t.key[0]}"
+        return f"{name:<5}{t.parts:>6} ", ((kind, name), ("aggregate-number", t.parts))
+
+    return lambda r: keys.get(r.cpu, (0,)), label, lambda t: (t.key, t.counter)

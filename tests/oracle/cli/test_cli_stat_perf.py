@@ -1,0 +1,96 @@
+"""``probescope stat`` beside ``perf stat``: the same lines but for numbers, and the same numbers of known work."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
+ENVIRONMENT = {**os.environ, "LC_ALL": "C"}
+OURS = (sys.executable, "-m", "probescope")
+
+
+def said(*words: str) -> str:
+    done = subprocess.run([*words], capture_output=True, text=True, timeout=60, env=ENVIRONMENT, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def both(*args: str) -> tuple[str, str]:
+    return said(*OURS, "stat", *args), said("perf", "stat", *args)
+
+
+def shape(text: str) -> list[str]:
+    """Numbers as N, with their places kept as far as columns go; scales of rates and trailing blanks do not matter."""
+    lines = [re.sub(r" *-?\b\d[\d.]*%?", " N", line.rstrip()) for line in text.splitlines()]
+    return [re.sub(r"N [KMG]?/sec", "N /sec", re.sub(r" +", " ", line)) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("-e", "task-clock,page-faults,context-switches", "true"),
+        ("-e", "cycles,instructions", "true"),
+        ("-a", "-A", "-e", "task-clock,cs", "sleep", "0.05"),
+        ("-a", "--per-core", "-e", "task-clock,cs", "sleep", "0.05"),
+        ("-a", "--per-socket", "-e", "task-clock", "sleep", "0.05"),
+        ("-a", "--per-node", "-e", "task-clock", "sleep", "0.05"),
+        ("-x", ",", "-e", "task-clock,cycles,faults", "true"),
+        ("-x", ";", "-a", "-A", "-e", "task-clock", "sleep", "0.05"),
+        ("-a", "-e", "raw_syscalls:sys_enter,{task-clock,faults}", "sleep", "0.05"),
+    ],
+    ids=" ".join,
+)
+def test_same_lines(args: tuple[str, ...]) -> None:
+    ours, theirs = both(*args)
+    assert shape(ours) == shape(theirs)
+
+
+def test_repeated_runs() -> None:
+    """How many digits of the elapsed time are shown depends on how much it varies."""
+    ours, theirs = both("-r", "3", "-e", "task-clock,faults", "true")
+    assert shape(ours)[:5] == shape(theirs)[:5]
+    assert "+- N seconds time elapsed ( +- N )" in shape(ours)[6]
+
+
+def counted(text: str) -> dict[str, float]:
+    rows = [line.split(",") for line in text.splitlines() if line]
+    return {r[2]: float(r[0]) for r in rows}
+
+
+def test_same_counts() -> None:
+    """10,000 writes are 10,000 writes, whoever counts."""
+    work = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=10000", "status=none")
+    ours, theirs = both("-x", ",", "-e", "syscalls:sys_enter_write,syscalls:sys_enter_openat", *work)
+    assert counted(ours) == counted(theirs)
+    assert counted(ours)["syscalls:sys_enter_write"] == 10000
+
+
+def test_children_are_counted_unless_told_otherwise() -> None:
+    work = ("sh", "-c", "dd if=/dev/zero of=/dev/null bs=1 count=500 status=none; :")
+    ours, theirs = both("-x", ",", "-e", "syscalls:sys_enter_write", *work)
+    assert counted(ours) == counted(theirs) == {"syscalls:sys_enter_write": 500}
+    ours, theirs = both("-i", "-x", ",", "-e", "syscalls:sys_enter_write", *work)
+    assert counted(ours) == counted(theirs) == {"syscalls:sys_enter_write": 0}
+
+
+def test_json_is_json_with_the_same_keys() -> None:
+    ours, theirs = both("-j", "-e", "task-clock", "true")
+    mine = json.loads(ours)
+    assert list(mine) == re.findall(r'"([\w-]+)" :', theirs)
+
+
+def test_exit_status_is_the_commands() -> None:
+    """That of perf for a command that ends by itself; for one that is killed, what a shell says (perf says 0)."""
+
+    def code(tool: tuple[str, ...], command: str) -> int:
+        return subprocess.run([*tool, "stat", "sh", "-c", command], capture_output=True, check=False).returncode
+
+    assert code(OURS, "exit 3") == code(("perf",), "exit 3") == 3
+    assert code(OURS, "kill -9 $$") == 128 + 9
