@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from probescope.cli.parsing import Parser, add_format, debug_dirs, process_id
+from probescope.model.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from probescope.sources.context import ResolveContext
@@ -18,6 +19,7 @@ EXAMPLES = """examples:
   probescope list -v tracepoint:syscalls:sys_enter_openat
   probescope list 'uprobe:/bin/bash:read*'  functions of a program
   probescope list 'usdt:*' -p $$            USDT probes of a process
+  probescope list -v 'struct file'          a type of the kernel
   probescope list -v -f json 'software:*' | head -n 3
 """
 LUMP = 4096
@@ -75,8 +77,12 @@ def show(*patterns: str, verbose: bool, pid: int = -1, as_json: bool = False, di
 
 def probes(pattern: str, ctx: ResolveContext, *, verbose: bool) -> Iterator[tuple[str, list[str] | None]]:
     """Names, and with ``verbose`` their arguments."""
-    from probescope.sources import registry
+    from probescope.sources import kernel_types, registry
 
+    if kernel_types.asked(pattern):
+        for name, members in kernel_types.list_types(pattern):
+            yield (f"vmlinux: {name} {{", members) if verbose else (name, None)
+        return
     for name in registry.list_probes(pattern, ctx):
         yield name, _arguments(name, ctx) if verbose else None
 
@@ -97,8 +103,9 @@ def _line(name: str, arguments: list[str] | None, *, as_json: bool) -> str:
         import json
 
         found: dict[str, object] = {"probe": name, "source": name.partition(":")[0]}
-        return json.dumps(found if arguments is None else {**found, "arguments": arguments}) + "\n"
-    return "".join([name + "\n", *(f"    {a}\n" for a in arguments or ())])
+        return visible_json(json.dumps(found if arguments is None else {**found, "arguments": arguments})) + "\n"
+    text = "".join([name + "\n", *(f"    {a}\n" for a in arguments or ())])
+    return visible(text) if sys.stdout.isatty() else text
 
 
 # --- when there is nothing

@@ -16,6 +16,7 @@ from probescope.errors import SessionError
 if TYPE_CHECKING:
     from probescope.api import Built
     from probescope.cli.writer import Writer
+    from probescope.model.site import Site
 
 EXAMPLES = """examples:
   probescope run -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
@@ -85,7 +86,7 @@ def main(argv: list[str]) -> int:
         from probescope.cli import doctor
 
         return doctor.main([])
-    if args.list and args.program is None:
+    if args.list and args.program is None and not _lists_a_script(args):
         return _list(args)
     if args.fmt or args.mode == "format":
         from probescope.cli import fmt
@@ -136,6 +137,7 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         everything=args.everything,
         signals=True,
         rehearsal=args.dry_run,
+        terminal=args.output is None and os.isatty(1) and not args.raw,
     )
     built = build(request)
     if args.list:
@@ -198,6 +200,19 @@ def looks_like_a_program(text: str) -> bool:
     return "{" in text or ((":" in text or " " in text) and (head in SOURCES or head in SHORT_NAMES))
 
 
+def _lists_a_script(args: argparse.Namespace) -> bool:
+    """``-l FILE``: the probes of a script. What only looks like the name of one is a pattern, as anything else is."""
+    word = args.words[0] if args.words else ""
+    if os.path.isfile(word):
+        args.file = word
+    elif word.endswith(".bt") and not args.no_warnings:
+        sys.stderr.write(
+            f"WARNING: It appears that '{word}' is a filename but the file does not exist. "
+            f"Treating '{word}' as a search pattern.\n"
+        )
+    return args.file is not None
+
+
 def _list(args: argparse.Namespace) -> int:
     from probescope.cli.list import show
     from probescope.errors import UsageError
@@ -218,8 +233,16 @@ def _list_sites(built: Built, *, verbose: bool) -> int:
     """The sites of a program; with ``verbose`` also which of several probes (``a ?? b``) were chosen, and why."""
     for clause in built.program.clauses:
         notes = [f"    {note}\n" for note in clause.chosen] if verbose else []
-        sys.stdout.write("".join([*(f"{site.name}\n" for site in clause.sites), *notes]))
+        sys.stdout.write("".join([*(f"{_listed(site)}\n" for site in clause.sites), *notes]))
     return 0
+
+
+def _listed(site: Site) -> str:
+    """As ``list`` names it: what counts or takes time, without the number (``interval:ms:``)."""
+    return site.name[: site.name.rindex(":") + 1] if site.source in COUNTING else site.name
+
+
+COUNTING = ("hardware", "interval", "profile", "software")
 
 
 def _show_stage(stage: str, built: Built) -> None:

@@ -106,10 +106,12 @@ def list_probes(pattern: str, ctx: ResolveContext) -> Iterator[str]:
     """Full names that match, by source, sorted within each.
 
     *              everything of the kernel        kprobe:vfs_*    one source
+    *:./x:*        whatever a program has
     *sys_enter*    in the names of every source    vfs_read        names that contain the text
     """
     head, colon, rest = pattern.partition(":")
-    listed = LISTED + (LISTED_WITH_PID if ctx.pid > 0 else ())
+    of_programs = ctx.pid > 0 or "/" in rest.partition(":")[0]
+    listed = LISTED + (LISTED_WITH_PID if of_programs else ())
     wanted = [s for s in listed if matches(head, s)] if is_glob(head) else [SHORT_NAMES.get(head, head)]
     if not colon:
         if head in SOURCES or head in SHORT_NAMES:

@@ -46,8 +46,16 @@ def paths(source: str, target: str, ctx: ResolveContext) -> list[str]:
 
 
 def shown(target: str, path: str) -> str:
-    """How names of probes show a binary: a path as it was written, anything else by the path that it led to."""
-    return target if "/" in target and not is_glob(target) and path == os.path.abspath(target) else path
+    """How names of probes show a binary: a path as it was written (what a glob stands for is relative if the glob is),
+    anything else by the path that it led to."""
+    if "/" not in target or not host().exists(path):
+        return path
+    if not is_glob(target):
+        return target if path == os.path.abspath(target) else path
+    here = os.path.abspath("")
+    if os.path.isabs(target) or not path.startswith(f"{here}/"):
+        return path
+    return f"{'./' if target.startswith('./') else ''}{os.path.relpath(path, here)}"
 
 
 def _root(ctx: ResolveContext) -> str:

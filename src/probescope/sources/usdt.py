@@ -29,7 +29,8 @@ def list_names(source: str, pattern: str, ctx: ResolveContext) -> list[str]:
     out: list[str] = []
     for path in found:
         probes = _read(path, ctx, strict=len(found) == 1)
-        out += sorted({_full(path, p) for p in probes if _wanted(p, provider if colon else "*", name or "*")})
+        where = targets.shown(target, path)
+        out += sorted({_full(where, p) for p in probes if _wanted(p, provider if colon else "*", name or "*")})
     return out
 
 
@@ -69,13 +70,14 @@ def resolve(spec: ProbeSpec, ctx: ResolveContext) -> list[Site]:
     sites: list[Site] = []
     for path in paths:
         probes = _read(path, ctx, strict=len(paths) == 1)
-        sites += [_site(path, p, ctx) for p in probes if _wanted(p, spec.namespace, spec.name)]
+        where = targets.shown(target, path)
+        sites += [_site(where, path, p, ctx) for p in probes if _wanted(p, spec.namespace, spec.name)]
     if not sites:
         raise _unknown(spec, paths, ctx)
     return sites
 
 
-def _site(path: str, p: notes.UsdtProbe, ctx: ResolveContext) -> Site:
+def _site(where: str, path: str, p: notes.UsdtProbe, ctx: ResolveContext) -> Site:
     # an operand that no saved register leads to keeps its position, as an argument without a value
     args = tuple(a or Field(f"arg{i}", VOID, Location()) for i, a in enumerate(p.args))
     unreadable = [f"arg{i} cannot be read ({p.text})" for i, a in enumerate(p.args) if a is None]
@@ -83,7 +85,7 @@ def _site(path: str, p: notes.UsdtProbe, ctx: ResolveContext) -> Site:
     attach = UprobeAttach(
         path, p.pc, ref_ctr=p.semaphore, pid=ctx.pid, slow=elf_places.cost(binary, p.address) == "stepped"
     )
-    return Site(f"usdt:{_full(path, p)}", "usdt", attach, args=args, func=p.name, pid=ctx.pid, notes=tuple(unreadable))
+    return Site(f"usdt:{_full(where, p)}", "usdt", attach, args=args, func=p.name, pid=ctx.pid, notes=tuple(unreadable))
 
 
 def _unknown(spec: ProbeSpec, paths: list[str], ctx: ResolveContext) -> ProbeError:
