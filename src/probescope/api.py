@@ -59,6 +59,7 @@ class Request:
     mode: str = ""
     signals: bool = False
     rehearsal: bool = False
+    terminal: bool = False
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
 
@@ -89,6 +90,7 @@ class Built:
             everything=r.everything,
             signals=r.signals,
             rehearsal=r.rehearsal,
+            terminal=r.terminal,
         )
         return Session(self.program, self.plan, sink, options)
 

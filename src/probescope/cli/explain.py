@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from probescope.cli.parsing import Parser, add_format, process_id
+from probescope.model.visible import visible_in_color
 
 if TYPE_CHECKING:
     import argparse
@@ -73,7 +74,8 @@ def main(argv: list[str]) -> int:
     else:
         from probescope.cli.explain_text import text
 
-        sys.stdout.write(text(found, known, verbose=args.verbose))
+        told = text(found, known, verbose=args.verbose)
+        sys.stdout.write(visible_in_color(told) if sys.stdout.isatty() else told)
     return 0
 
 

@@ -43,6 +43,7 @@ def add_output_options(p: argparse.ArgumentParser) -> None:
     )
     offers(maps, STYLES)
     p.add_argument("-o", "--output", metavar="FILE", help="write output to a file")
+    p.add_argument("--raw", action="store_true", help="control characters go to a terminal too, as they do to files")
     p.add_argument("-B", dest="buffering", choices=("line", "full", "none"), default="line", help="output buffering")
     p.add_argument("-q", "--quiet", action="store_true", help="only what the program prints")
     p.add_argument("-k", dest="everything", action="store_true", help="tell of failed reads and the like too")

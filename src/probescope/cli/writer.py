@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from probescope.errors import SessionError
 from probescope.kernel.host import host
 from probescope.model.output import Output
+from probescope.model.visible import visible_in_color
 
 LUMP = 1 << 16
 Buffering = Literal["line", "full", "none"]
@@ -38,7 +39,7 @@ class Writer:
         out, err = self._view.show(output)
         if err:
             self.flush(hard=True)
-            _tell(self._err, err)
+            _tell(self._err, visible_in_color(err) if os.isatty(self._err) else err)
         if out:
             self._held.append(out)
             self._size += len(out)

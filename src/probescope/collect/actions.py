@@ -147,7 +147,8 @@ class Actions:
 
         path, done = self.text_of(action, values)
         try:
-            self.sink(Text("cat", read_some(path, self.program.settings.max_cat_bytes), done))
+            text = read_some(path, self.program.settings.max_cat_bytes)
+            self.sink(Text("cat", self.finisher.clean(text), done))
         except UsageError as e:
             self.sink(Text("errorf", f"ERROR: {e}\n", done))
 

@@ -19,6 +19,7 @@ from probescope.kernel.records import Records
 from probescope.model.abi import RECORD_HEADER, RecordLayout, align_up, has_tail, size_align
 from probescope.model.format import Conv
 from probescope.model.types import Int, String, Type
+from probescope.model.visible import unchanged
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _BITS = {"hh": 8, "h": 16, "l": 64, "ll": 64, "j": 64, "z": 64, "t": 64, "q": 64, "L": 64}
@@ -46,10 +47,11 @@ def loop(data, offsets, at, last, unpack, action):
 
 class Texts(dict[bytes, str]):
     """Bytes as they lie in records -> text up to the first NUL, remembered. One without a NUL that fills its place was
-    cut: it gets the mark."""
+    cut: it gets the mark. ``clean`` as in finish.py."""
 
-    def __init__(self, size: int, mark: str) -> None:
+    def __init__(self, size: int, mark: str, clean: Callable[[str], str] = unchanged) -> None:
         super().__init__()
+        self._clean = clean
         self._size = size
         self._mark = mark
 
@@ -57,7 +59,7 @@ class Texts(dict[bytes, str]):
         if len(self) >= _MOST_TEXTS:
             self.clear()
         end = raw.find(0)
-        text = (raw if end < 0 else raw[:end]).decode("utf-8", "surrogateescape")
+        text = self._clean((raw if end < 0 else raw[:end]).decode("utf-8", "surrogateescape"))
         found = self[raw] = text + self._mark if end < 0 and len(raw) == self._size else text
         return found
 
@@ -119,7 +121,7 @@ def _alike(rows: memoryview, before: int, stride: int, action: int) -> int:
     return count
 
 
-def printer(action: Action, layout: RecordLayout, mark: str) -> Printer | None:
+def printer(action: Action, layout: RecordLayout, mark: str, clean: Callable[[str], str] = unchanged) -> Printer | None:
     """A printer for the action, or ``None`` where its values need more than their own bytes. ``mark`` is put behind
     texts that were cut."""
     if action.kind != "printf" or action.format is None:
@@ -138,7 +140,7 @@ def printer(action: Action, layout: RecordLayout, mark: str) -> Printer | None:
             return None
         code, template[place], value = made
         if isinstance(t, String):
-            texts[f"t{i}"] = Texts(t.size, mark)
+            texts[f"t{i}"] = Texts(t.size, mark, clean)
             value = f"t{i}[{value}]"
         start = layout.offsets[i]
         codes.append(f"{start - at}x{code}" if start > at else code)

@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from probescope.frozen import replace
 from probescope.ir.program import Program
 from probescope.model.abi import item_types
 from probescope.model.codec import decoder
 from probescope.model.output import Frame, StackOut
 from probescope.model.text import EnumValue, StructValue
 from probescope.model.types import Agg, Array, Enum, Opaque, Record, String, Struct, Tuple, Type, TypeTable
+from probescope.model.visible import unchanged
 
 Value = Any
 
@@ -36,7 +38,17 @@ class Stacks(Protocol):
 class Finisher:
     """``finish`` turns a decoded value into the finished one that ``model/text.py`` describes."""
 
-    def __init__(self, program: Program, symbols: Symbols, stacks: Stacks, *, types: TypeTable | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        symbols: Symbols,
+        stacks: Stacks,
+        *,
+        types: TypeTable | None = None,
+        clean: Callable[[str], str] = unchanged,
+    ) -> None:
+        """``clean``: what is done to every text that is not the program's own."""
+        self.clean = clean
         self._enums = {t.name: dict(_reversed(values)) for t, values in program.enums}
         self._sites = program.sites
         self._symbols = symbols
@@ -82,8 +94,8 @@ class Finisher:
 
     def _text(self, size: int) -> Callable[[Value], Value]:
         """A text that fills its place without a NUL was cut: it gets the mark."""
-        mark = self.mark
-        return lambda v: text_of(v) if len(v) < size else text_of(v) + mark
+        mark, clean = self.mark, self.clean
+        return lambda v: clean(text_of(v)) if len(v) < size else clean(text_of(v)) + mark
 
     def _struct(self, t: Struct) -> Callable[[Value], Value]:
         layout = self._types.layout(t.name) if self._types else None
@@ -115,17 +127,17 @@ class Finisher:
             "kstack": self._stack,
             "ustack": self._stack,
             "ksym": lambda _: lambda v: symbol_text(self._symbols.kernel(v)),
-            "usym": lambda _: lambda v: symbol_text(self._symbols.user(v[1], v[0])),
+            "usym": lambda _: lambda v: self.clean(symbol_text(self._symbols.user(v[1], v[0]))),
             "timestamp": self._timestamp,
             "inet": lambda _: inet_text,
             "mac": lambda _: lambda v: ":".join(f"{b:02X}" for b in v),
             "cgroup_path": self._cgroup,
-            "username": lambda _: username,
+            "username": lambda _: lambda v: self.clean(username(v)),
             "strerror": lambda _: error_text,
             "syscall_name": lambda _: syscall_name,
             "signal_name": lambda _: signal_name,
-            "probe": lambda _: lambda v: self._sites[v].name if v < len(self._sites) else str(v),
-            "func": lambda _: lambda v: self._sites[v].func if v < len(self._sites) else str(v),
+            "probe": lambda _: lambda v: self.clean(self._sites[v].name) if v < len(self._sites) else str(v),
+            "func": lambda _: lambda v: self.clean(self._sites[v].func) if v < len(self._sites) else str(v),
         }
         return makers[t.kind](t)
 
@@ -153,9 +165,14 @@ class Finisher:
         if addresses is None:
             # -EFAULT and -ENOENT say that there was no such stack: a kernel thread has no user frames
             return StackOut((), mode, user, pid, lost=stack_id not in (-14, -2))
-        look = (lambda a: self._symbols.user(pid, a)) if user else self._symbols.kernel
+        look = (lambda a: self._clean_frame(self._symbols.user(pid, a))) if user else self._symbols.kernel
         frames = [look(a) for a in addresses]
         return StackOut(tuple(frames if user else without_tracer(frames))[: t.depth or None], mode, user, pid)
+
+    def _clean_frame(self, f: Frame) -> Frame:
+        if f.symbol.isprintable() and f.module.isprintable():
+            return f
+        return replace(f, symbol=self.clean(f.symbol), module=self.clean(f.module))
 
     # --- others
     # ---------------------------------------------------------------------------------------------------------
@@ -177,7 +194,7 @@ class Finisher:
     def _cgroup(self, t: Opaque) -> Callable[[Value], Value]:
         from probescope.kernel.cgroups import cgroup_path
 
-        return lambda v: f"unified:{path}" if (path := cgroup_path(v)) else f"unknown:{v}"
+        return lambda v: f"unified:{self.clean(path)}" if (path := cgroup_path(v)) else f"unknown:{v}"
 
 
 _CLOCK_IDS = {"": 7, "boot": 7, "monotonic": 1, "tai": 11, "sw_tai": 11, "realtime": 0}  # clockid_t of <time.h>

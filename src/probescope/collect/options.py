@@ -14,7 +14,8 @@ class SessionOptions:
     ``unwind_pids``: other processes whose unwind tables are to be there from the start.
     ``texts``: printf output may be handed on in lumps (text views); ``everything``: report failed reads and the like
     too. ``signals``: SIGINT and SIGTERM end the session in good order (commands want that; a library leaves signals to
-    its caller). ``rehearsal``: no clause is run; the session is to attach and leave."""
+    its caller). ``terminal``: people read the output on a terminal, which control characters of strangers
+    must not reach. ``rehearsal``: no clause is run; the session is to attach and leave."""
 
     pid: int = 0
     command: tuple[str, ...] = ()
@@ -26,3 +27,4 @@ class SessionOptions:
     everything: bool = False
     signals: bool = False
     rehearsal: bool = False
+    terminal: bool = False

@@ -97,7 +97,7 @@ class RecordReader:
 
     def _printer(self, action: int) -> Printer | None:
         mark = self._program.settings.truncation_mark
-        return printer(self._program.actions[action], self._layouts[action], mark)
+        return printer(self._program.actions[action], self._layouts[action], mark, self._actions.finisher.clean)
 
     def _lump(self, action: int, records: Records, at: int) -> int:
         """How many records from ``at`` on were printed as one text; 0 if they have to go one by one."""

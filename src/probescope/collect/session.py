@@ -29,6 +29,7 @@ from probescope.evaluate.store import MemoryStore
 from probescope.ir.program import Program
 from probescope.kernel.host import host
 from probescope.model.output import Attached, Ended, Output, Warned
+from probescope.model.visible import unchanged, visible
 from probescope.plan.request import BpfPlan
 
 POLL_MS = 20
@@ -61,7 +62,8 @@ class Session:
             self.kernel.prepare()
         maps, store = self._stores()
         self.names = Names(self.program, self.kernel)
-        self._finisher = Finisher(self.program, self.names, self.names, types=self.program.types)
+        clean = visible if self.options.terminal else unchanged
+        self._finisher = Finisher(self.program, self.names, self.names, types=self.program.types, clean=clean)
         self.actions = Actions(self.program, maps, self._finisher, self._say, unsafe=self.options.unsafe)
         machine = Machine(self.program, store, self.actions.perform, types=self.program.types)
         self._clauses = OwnClauses(self.plan, machine, self.actions, self.kernel, self.ending.child_pid)

@@ -11,6 +11,7 @@ from probescope.model.aggregate import deviation, divide
 from probescope.model.output import Attached, Lost, MapOut, Output, StackOut, Text, ValueOut, Warned
 from probescope.model.text import EnumValue, StructValue, frame_text, value_text
 from probescope.model.types import Agg, Array, Bool, Record, Tuple, Type
+from probescope.model.visible import visible_json
 from probescope.views.histogram import buckets
 from probescope.views.tseries import moment, points
 
@@ -35,7 +36,7 @@ class JsonView:
         before = ""
         if self._array:
             before, self._begun = "," if self._begun else "[\n", True
-        return f"{before}{dumped(data)}\n", ""
+        return f"{before}{visible_json(dumped(data))}\n", ""
 
     def end(self) -> str:
         """What makes the array whole. The comma stands before an item, so that each line is complete at once."""
