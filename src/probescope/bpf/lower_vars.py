@@ -1,7 +1,8 @@
 """Scratch variables: where each lives, reading and writing them.
 
 - a number: a register of the function that uses it;
-- a number that a callback captures: 8 bytes of the frame, the piece of stack whose address callbacks get;
+- a number that a callback captures, or whose address is asked for: 8 bytes of the frame, the piece of stack whose
+  address callbacks get;
 - a small string, tuple or array: the stack (settings.on_stack_limit);
 - a larger one, or one that a callback uses: scratch memory.
 
@@ -34,7 +35,7 @@ def plan(l: Lower) -> None:
         t = l.variables[name]
         size = room(l, t)
         small = size <= align_up(l.program.settings.on_stack_limit, 8) and canonical(t)
-        if name in l.scan.captured and in_register(t):
+        if name in l.scan.captured | l.scan.addressed and in_register(t):
             l.captured[name] = frame
             frame += size
         elif not in_register(t) and name not in l.bound:
@@ -43,7 +44,7 @@ def plan(l: Lower) -> None:
         if isinstance(loop, s.ForRange) and l.scan.ways[id(loop)] == "callback" and number(loop.start) is None:
             l.range_words[id(loop)] = frame  # where the callback finds the first number
             frame += 8
-    if "callback" in l.scan.ways.values():
+    if "callback" in l.scan.ways.values() or l.captured:
         slot = l.b.slot(frame, name="frame")
         l.fn.fixed += frame
         l.fn.frame = l.b.slot_address(slot)
@@ -94,6 +95,13 @@ def read(l: Lower, e: x.Local) -> Reg:
         place = place_of(l, e.name)
         return l.b.load(place.base, place.off, 8)
     return _register(l, e.name)
+
+
+def address(l: Lower, e: x.Address) -> Reg:
+    """Of the variable's memory. Its numbers are eight bytes there, the lowest first."""
+    if e.name in l.bound:
+        l.refuse(f"{e.name} has no address: it runs over a map")
+    return l.address(place_of(l, e.name))
 
 
 def place_of(l: Lower, name: str) -> Place:

@@ -59,13 +59,15 @@ class Use:
 @dataclass(slots=True)
 class Scan:
     """``ways``: of each loop, by ``id`` of its statement. ``unset``: variables that may be read before they are
-    assigned. ``captured``: see above. ``fallback``: some loop had to be cut to ``FALLBACK_TURNS``. ``assigned``:
-    variables that a loop changes, by ``id``. ``in_predicate``: variables that the predicate mentions. ``in_callback``:
-    that a callback mentions. ``names``: all that are mentioned. ``comms``: how often ``comm`` is asked."""
+    assigned. ``captured``: see above. ``addressed``: variables whose address is asked for. ``fallback``: some loop
+    had to be cut to ``FALLBACK_TURNS``. ``assigned``: variables that a loop changes, by ``id``. ``in_predicate``:
+    variables that the predicate mentions. ``in_callback``: that a callback mentions. ``names``: all that are
+    mentioned. ``comms``: how often ``comm`` is asked."""
 
     ways: dict[int, Way] = field(default_factory=dict[int, Way])
     unset: set[str] = field(default_factory=set[str])
     captured: set[str] = field(default_factory=set[str])
+    addressed: set[str] = field(default_factory=set[str])
     assigned: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
     in_predicate: set[str] = field(default_factory=set[str])
     names: set[str] = field(default_factory=set[str])
@@ -156,6 +158,9 @@ class _Scanner:
         match n:
             case x.Local(name=name):
                 self.use(name, path, False)
+            case x.Address(name=name):
+                self.use(name, path, False)
+                self.out.addressed.add(name)
             case x.Context(name="comm"):
                 self.out.comms += 1
             case s.Assign(name=name, value=value):

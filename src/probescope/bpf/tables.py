@@ -30,6 +30,7 @@ lower.SCALAR.update(
         Held: lower_scalar.held,
         x.Const: lower_scalar.const,
         x.Local: lower_vars.read,
+        x.Address: lower_vars.address,
         x.Unary: lower_scalar.unary,
         x.Binary: lower_scalar.binary,
         x.Logic: lower_scalar.truth,

@@ -17,6 +17,7 @@ from probescope.model.types import (
     Buffer,
     Int,
     Opaque,
+    Space,
     String,
     Type,
     is_integer,
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 Run = Callable[[Frame], Any]
 
+_PLACES, _PLACE = 0xFFFF_C900_0000_0000, 1 << 16
+"""Where variables lie if anybody asks, and how far apart: kernel stacks of x86-64 are there."""
+
 
 class ExprCompiler:
     """Knows the program's maps and where errors are counted; one per clause."""
@@ -38,6 +42,7 @@ class ExprCompiler:
         self.clause = clause
         self.store = machine.store
         self.types = machine.types
+        self.addressed: dict[int, tuple[str, Type]] = {}  # made-up addresses of variables
 
     def compile(self, x: e.Expr) -> Run:
         return getattr(self, "_" + type(x).__name__.lower())(x)  # type: ignore[no-any-return]
@@ -65,6 +70,23 @@ class ExprCompiler:
     def _local(self, x: e.Local) -> Run:
         name, unset = x.name, zero(x.type)
         return lambda f: f.variables.get(name, unset)
+
+    def _address(self, x: e.Address) -> Run:
+        base = next((b for b, (n, _) in self.addressed.items() if n == x.name), 0)
+        if not base:
+            base = _PLACES + len(self.addressed) * _PLACE
+            clause = next(c for c in self.machine.program.clauses if c.id == self.clause)
+            self.addressed[base] = x.name, next(v.type for v in clause.variables if v.name == x.name)
+        return lambda _: base
+
+    def _peek(self, f: Frame, space: Space, address: int, size: int) -> bytes | None:
+        """Memory of the event, or of a variable whose address was taken."""
+        found = self.addressed.get(address - address % _PLACE) if self.addressed else None
+        if found is None:
+            return f.event.read(space, address, size)
+        name, t = found
+        raw = encoder(t, self.types)(f.variables.get(name, zero(t)))
+        return raw[address % _PLACE :][:size].ljust(size, b"\0")
 
     def _unary(self, x: e.Unary) -> Run:
         run, t = self.compile(x.x), x.x.type
@@ -179,7 +201,7 @@ class ExprCompiler:
         size, unset = size_align(x.type, self.types)[0], zero(x.type)
 
         def run(f: Frame) -> Any:
-            raw = f.event.read(space, address(f), size)
+            raw = self._peek(f, space, address(f), size)
             if raw is None or len(raw) < size:
                 self.miss(f, "read")
                 return unset
@@ -194,7 +216,7 @@ class ExprCompiler:
         def run(f: Frame) -> Any:
             n = limit(f)
             n = size if n is None else max(0, min(size, n))
-            raw = f.event.read(space, address(f), n) if n else b""
+            raw = self._peek(f, space, address(f), n) if n else b""
             if raw is None:
                 self.miss(f, "read")
                 return b""
@@ -208,7 +230,7 @@ class ExprCompiler:
 
         def run(f: Frame) -> Any:
             n = max(0, min(size, length(f)))
-            raw = f.event.read(space, address(f), n) if n else b""
+            raw = self._peek(f, space, address(f), n) if n else b""
             if raw is None or len(raw) < n:
                 self.miss(f, "read")
                 return bytes(n)

@@ -55,6 +55,14 @@ class Local(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Address(Expr):
+    """Where a scratch variable lies: a Pointer into kernel memory, good until the clause ends. What is read there is
+    what the variable holds at that moment: numbers in host order, texts up to their NUL."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unary(Expr):
     """``neg`` and ``inv`` (bitwise not) on integers at the operand's width; ``not`` gives a Bool from any scalar or
     string."""

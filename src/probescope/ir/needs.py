@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from probescope.frozen import dataclass
 from probescope.ir.expr import (
+    Address,
     Arg,
     Call,
     Context,
@@ -128,6 +129,8 @@ def _of(node: Node) -> tuple[tuple[str, object], ...]:
             return (("reg", name),)
         case Load(space=s) | ReadStr(space=s) | ReadBuf(space=s):
             return (("read", s),)
+        case Address():  # only the kernel's programs have memory that has addresses
+            return (("read", "kernel"),)
         case Stack(type=t):
             return (("stack", str(t)),)
         case Effect(kind=kind):

@@ -48,6 +48,13 @@ def _local(c: Scope, x: e.Local) -> Broken:
         yield f"{x.name} is {c.variables[x.name]}, read as {x.type}"
 
 
+def _address(c: Scope, x: e.Address) -> Broken:
+    if x.name not in c.variables:
+        yield f"{x.name} is not a variable of the clause"
+    if not isinstance(x.type, Pointer) or x.type.space != "kernel":
+        yield f"the address of a variable is {x.type}"
+
+
 def _unary(_: Scope, x: e.Unary) -> Broken:
     if x.op == "not":
         if not isinstance(x.type, Bool) or not is_condition(x.x.type):
@@ -212,6 +219,7 @@ def _pattern(x: e.Call) -> Broken:
 RULES: dict[type, Callable[[Scope, Any], Broken]] = {
     e.Const: _const,
     e.Local: _local,
+    e.Address: _address,
     e.Unary: _unary,
     e.Binary: _binary,
     e.Logic: _logic,

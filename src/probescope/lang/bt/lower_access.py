@@ -18,7 +18,7 @@ from probescope.lang.bt.lower_value import (
     value,
     wide,
 )
-from probescope.lang.bt.types import is_flex, is_int, settle, show, tag_of
+from probescope.lang.bt.types import UNKNOWN, is_flex, is_int, settle, show, tag_of
 from probescope.model.types import (
     I8,
     U64,
@@ -26,6 +26,7 @@ from probescope.model.types import (
     Int,
     Layout,
     Member,
+    Opaque,
     Pointer,
     Record,
     Space,
@@ -37,6 +38,8 @@ from probescope.model.types import (
     signed,
 )
 
+_NUMBERS = frozenset("ksym usym username strerror syscall_name signal_name cgroup_path".split())
+"""What a variable holds as a number, and shows as a name."""
 _HARMLESS_TAGS = frozenset({"user", "rcu", "kptr", "const"})
 
 
@@ -251,7 +254,15 @@ def deref(u: Unit, v: V, node: ast.Unary) -> V:
     e = u.read(v, node.span)
     if e is None:
         return NOTHING
+    if isinstance(e, ir.Address):
+        return _pointed_variable(u, e, node.span)
     if isinstance(v.type, Pointer):
+        if isinstance(v.type.target, Opaque) and v.type.target.kind in _NUMBERS:
+            number = ir.Load(U64, target_space(u, v.type), e, span=node.span)
+            return value(ir.Cast(v.type.target, number, span=node.span))
+        if isinstance(v.type.target, Tuple | Record | Opaque):
+            message = f"what lies behind a pointer cannot be read as {show(v.type.target)}"
+            return u.error(message, node.span, "use the variable itself")
         if isinstance(v.type.target, Void):
             return u.error("Can not dereference a pointer to void; cast it first", node.span)
         space = target_space(u, v.type)
@@ -266,11 +277,18 @@ def deref(u: Unit, v: V, node: ast.Unary) -> V:
     return u.error(message, node.span)
 
 
+def _pointed_variable(u: Unit, e: ir.Address, span: Span) -> V:
+    """``*&$x`` is ``$x``."""
+    var = next(v for v in u.scopes.all if v.name == e.name)
+    return u.variable(var, span)
+
+
 def address(u: Unit, node: ast.Unary) -> V:
-    """``&x`` of what lies in traced memory. Variables and maps of the program have no address here."""
-    if isinstance(node.operand, ast.Var | ast.Map | ast.MapItem):
-        message = "the address of a variable or map of the script cannot be taken here"
-        return u.error(message, node.span, "use the value itself")
+    """``&x`` of a variable, or of what lies in traced memory. Maps of the program have no address here."""
+    if isinstance(node.operand, ast.Var):
+        return _of_variable(u, node.operand, node.span)
+    if isinstance(node.operand, ast.Map | ast.MapItem):
+        return _of_map(u, node.operand, node.span)
     v = u.expr(node.operand)
     if not v.known:
         return NOTHING
@@ -279,6 +297,24 @@ def address(u: Unit, node: ast.Unary) -> V:
     target = Array(I8, v.type.size - 1) if isinstance(v.type, String) else settle(v.type)
     t = Pointer(target, v.space)
     return V(t, _as_pointer(v.address, t))
+
+
+def _of_variable(u: Unit, node: ast.Var, span: Span) -> V:
+    """A pointer to what the variable holds: pointed at, a string is its characters."""
+    var = u.scopes.find(node.name)
+    v = u.expr(node)
+    if var is None or not v.known or not isinstance(v.ir, ir.Local):
+        return NOTHING
+    t = Pointer(Array(I8, v.type.size - 1) if isinstance(v.type, String) else v.type, "kernel")
+    return V(t, ir.Address(settle(t), v.ir.name, span=span))
+
+
+def _of_map(u: Unit, node: ast.Map | ast.MapItem, span: Span) -> V:
+    m = u.map(node.name if isinstance(node, ast.Map) else node.map.name)
+    if m.value is UNKNOWN:
+        m.read_by(u)
+        return u.undefined(m, node.span)
+    return u.error("a map has no address here", span, "only functions that are written in C could use it")
 
 
 def _as_pointer(e: ir.Expr, t: Pointer) -> ir.Expr:
