@@ -74,6 +74,12 @@ def get(l: Lower, e: x.MapGet) -> Reg:
     return out
 
 
+def part(l: Lower, e: x.MapPart) -> Reg:
+    from probescope.bpf.lower_number import part as total_or_count
+
+    return total_or_count(l, e)
+
+
 def get_place(l: Lower, e: x.MapGet) -> Place:
     """The value where it lies, or zeros."""
     storage = l.pieces.storages[e.map]

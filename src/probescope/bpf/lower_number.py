@@ -71,6 +71,13 @@ def number_of(l: Lower, storage: Storage, e: x.MapGet) -> Reg:
     return narrow(l, value, e.type) if is_scalar(e.type) else value
 
 
+def part(l: Lower, e: x.MapPart) -> Reg:
+    """Total or count of an average: its words in this order."""
+    storage = l.pieces.storages[e.map]
+    with l.scope():
+        return _total(l, storage, key(l, storage, e.key), e.part)
+
+
 def _mean(l: Lower, storage: Storage, agg: Agg, at: Reg) -> Reg:
     """Of nothing it is 0, as the instruction has it."""
     total, count = l.b.reg(), l.b.reg()

@@ -48,6 +48,7 @@ lower.SCALAR.update(
         x.Load: lower_read.load,
         x.Stack: lower_stack.stack,
         x.MapGet: lower_map.get,
+        x.MapPart: lower_map.part,
         x.MapHas: lower_scalar.truth,
         x.MapDelete: lower_map.delete,
         x.MapLen: lower_map.length,

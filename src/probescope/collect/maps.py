@@ -77,6 +77,10 @@ class KernelStore:
         value = m.read(key)
         return value if value is None or m.monoid is None else m.monoid.number(value)
 
+    def parts(self, name: str, key: Any) -> tuple[int, int] | None:
+        found: tuple[int, int] | None = self._maps[name].read(key)
+        return found
+
     def set(self, name: str, key: Any, value: Any) -> bool:
         return self._maps[name].write(key, value)
 

@@ -266,6 +266,15 @@ class ExprCompiler:
 
         return run
 
+    def _mappart(self, x: e.MapPart) -> Run:
+        key, name, part, t = self.optional(x.key), x.map, x.part, x.type
+
+        def run(f: Frame) -> Any:
+            state = self.store.parts(name, key(f))
+            return 0 if state is None else wrap(state[part], t)
+
+        return run
+
     def _maphas(self, x: e.MapHas) -> Run:
         key, name = self.optional(x.key), x.map
         return lambda f: self.store.get(name, key(f)) is not None

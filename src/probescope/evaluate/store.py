@@ -24,6 +24,10 @@ class Store(Protocol):
         """The stored value, or an aggregation's number; ``None`` if the key is not there."""
         ...
 
+    def parts(self, name: str, key: Value) -> tuple[int, int] | None:
+        """Total and count of an average; ``None`` if the key is not there."""
+        ...
+
     def set(self, name: str, key: Value, value: Value) -> bool: ...
     def delete(self, name: str, key: Value) -> bool:
         """Whether it was there."""
@@ -74,6 +78,9 @@ class MemoryStore:
         value = self._maps[name].get(key)
         t = self._decls[name].value
         return value if value is None or not isinstance(t, Agg) else monoid(t).number(value)
+
+    def parts(self, name: str, key: Value) -> tuple[int, int] | None:
+        return self._maps[name].get(key)
 
     def set(self, name: str, key: Value, value: Value) -> bool:
         if self._full(name, key):

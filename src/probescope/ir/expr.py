@@ -228,6 +228,15 @@ class MapGet(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class MapPart(Expr):
+    """One of the two 64-bit numbers behind an average (avg, stats), over all CPUs: 0 is the total, 1 the count."""
+
+    map: str
+    key: Expr | None
+    part: int
+
+
+@dataclass(frozen=True, slots=True)
 class MapHas(Expr):
     map: str
     key: Expr | None

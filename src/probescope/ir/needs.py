@@ -22,6 +22,7 @@ from probescope.ir.expr import (
     MapGet,
     MapHas,
     MapLen,
+    MapPart,
     ReadBuf,
     ReadStr,
     Reg,
@@ -145,7 +146,7 @@ def _of(node: Node) -> tuple[tuple[str, object], ...]:
 
 def _of_map(node: Node) -> tuple[tuple[str, object], ...]:
     match node:
-        case MapGet(map=m) | MapHas(map=m) | MapLen(map=m) | ForMap(map=m):
+        case MapGet(map=m) | MapPart(map=m) | MapHas(map=m) | MapLen(map=m) | ForMap(map=m):
             return (("map_read", m),)
         case MapSet(map=m) | MapDelete(map=m):
             return (("map_written", m),)

@@ -30,6 +30,15 @@ def _mapget(c: Scope, x: e.MapGet) -> Broken:
         yield f"@{x.map} is an aggregation, read as {x.type}"
 
 
+def _mappart(c: Scope, x: e.MapPart) -> Broken:
+    yield from _map(c, x)
+    decl = c.maps.get(x.map)
+    if decl is not None and not (isinstance(decl.value, Agg) and decl.value.kind in ("avg", "stats")):
+        yield f"@{x.map} is no average"
+    if x.part not in (0, 1) or not is_integer(x.type):
+        yield f"part {x.part} of @{x.map} as {x.type}"
+
+
 def _maplen(c: Scope, x: Any) -> Broken:
     if x.map not in c.maps:
         yield f"@{x.map} is not declared"
@@ -89,6 +98,7 @@ def _emit(c: Scope, x: s.Emit) -> Broken:
 
 RULES: dict[type, Callable[[Scope, Any], Broken]] = {
     e.MapGet: _mapget,
+    e.MapPart: _mappart,
     e.MapHas: _map,
     e.MapDelete: _map,
     e.MapLen: _maplen,

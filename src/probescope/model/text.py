@@ -174,7 +174,9 @@ def _integer(c: Conv, v: Any) -> str:
 
 
 def _with_fraction(c: Conv, v: Any) -> str:
-    """Python's own ``%`` is C's for these."""
+    """Python's own ``%`` is C's for these. A pair of integers is printed as their quotient."""
+    if isinstance(v, tuple) and len(v) == 2:
+        v = Ratio(int(v[0]), int(v[1]))
     try:
         number = float(v)
     except (TypeError, ValueError):

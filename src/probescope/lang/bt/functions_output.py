@@ -38,6 +38,8 @@ JOIN_MOST = 16
 SKB_MOST = 2048
 """Greatest number of bytes of a packet that ``skboutput`` keeps."""
 
+FRACTIONS = frozenset("feg")
+"""Conversions that print a fraction."""
 
 # --- formatted text ---------------------------------------------------------------------------------------------------
 
@@ -98,6 +100,12 @@ def _suits(u: Unit, conv: Conv, v: V, arg: ast.Expr, node: ast.Call) -> ir.Expr 
     if not v.known:
         return None
     t = v.type
+    if conv.kind in FRACTIONS:
+        from probescope.lang.bt.fractions import quotient
+
+        found = quotient(u, v, arg)
+        if found is not None:
+            return found
     if isinstance(t, Void | Agg):
         u.error(f"{node.function}(): {show(t)} cannot be printed by '%{conv.kind}'", arg.span)
         return None
@@ -110,6 +118,8 @@ def _suits(u: Unit, conv: Conv, v: V, arg: ast.Expr, node: ast.Call) -> ir.Expr 
 
 
 def _other(t: Type, kind: str) -> tuple[str, ...]:
+    if kind in FRACTIONS:
+        return ("%f prints an integer, an average, or a pair of integers as their quotient",)
     if kind in ("r", "rx", "rh"):
         return (f"%{kind} prints what buf() gives",)
     return ("use %s",) if isinstance(t, String) else ()
