@@ -9,7 +9,7 @@ import numpy as np
 from probescope.errors import FormatError
 from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.damage import Tally
-from probescope.formats.perfdata.samples import Parts, first_half, gather, second_half
+from probescope.formats.perfdata.samples import Parts, gather
 from probescope.formats.perfdata.sideband import Trailer, body_of, side_record
 from probescope.model.recording import EventBatch, Ragged, SideRecord
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
-_OWN_COLUMNS = ("time", "cpu", "pid", "tid", "period")
+_OWN_COLUMNS = ("cpu", "pid", "tid", "period")
 _KIND = np.uint64(0xFFFFFFFF)
 
 
@@ -64,7 +64,7 @@ class Columns:
 
     def samples(self, rows: Rows) -> tuple[EventBatch, Column | None]:
         """All of ``rows`` are samples. Also which of them had to be dropped, if any."""
-        parts, bad = self.parts(rows)
+        parts, bad, mixed = self.parts(rows)
         if bad is not None:
             self.tally.add("sample", "samples that are shorter than what is in them", rows.base, int(bad.sum()))
             kept = rows.picked(~bad)
@@ -74,16 +74,16 @@ class Columns:
             return batch, bad
         count = len(rows.at)
         numbers = parts.numbers
-        time, cpu, pid, tid, period = (numbers.pop(name, None) for name in _OWN_COLUMNS)
+        cpu, pid, tid, period = (numbers.pop(name, None) for name in _OWN_COLUMNS)
         numbers["misc"] = (rows.heads >> np.uint64(32)).astype(np.uint16)
         nobody = np.full(count, -1, np.int32)
-        if period is None or len(self.events.unsampled_period):
+        if period is None or mixed:
             period = self.events.periods(rows.event, period)
         pieces: dict[str, Any] = dict(parts.ragged)
         batch = EventBatch(
             count,
             rows.event,
-            np.zeros(count, np.uint64) if time is None else time,
+            rows.time,
             nobody if cpu is None else cpu,
             nobody if pid is None else pid,
             nobody if tid is None else tid,
@@ -93,23 +93,24 @@ class Columns:
         )
         return batch, None
 
-    def parts(self, rows: Rows) -> tuple[Parts, Column | None]:
-        size = (rows.heads >> np.uint64(51)).astype(np.int64)
+    def parts(self, rows: Rows) -> tuple[Parts, Column | None, bool]:
+        """Which of them are bad, and whether they have different layouts."""
         layouts = self.events.layouts
         if len(layouts) == 1 or not len(rows.at):
-            parts = gather(rows.words, rows.data, self.big, layouts[0], rows.at, size)
-            return parts, parts.bad
+            parts = gather(rows.buffer, layouts[0], rows.at, rows.size)
+            return parts, parts.bad, False
         kind = self.events.layout_of[rows.event]
         present = np.flatnonzero(np.bincount(kind, minlength=len(layouts)))
         if len(present) == 1:
-            parts = gather(rows.words, rows.data, self.big, layouts[int(present[0])], rows.at, size)
-            return parts, parts.bad
+            parts = gather(rows.buffer, layouts[int(present[0])], rows.at, rows.size)
+            return parts, parts.bad, False
         whole = Parts(bad=np.zeros(len(rows.at), np.bool_))
         for one in present.tolist():
             mine = np.flatnonzero(kind == one)
-            self.scatter(whole, mine, gather(rows.words, rows.data, self.big, layouts[one], rows.at[mine], size[mine]))
+            some = rows.picked(mine)
+            self.scatter(whole, mine, gather(rows.buffer, layouts[one], some.at, some.size))
         assert whole.bad is not None
-        return whole, whole.bad if whole.bad.any() else None
+        return whole, whole.bad if whole.bad.any() else None, True
 
     def scatter(self, whole: Parts, mine: Column, parts: Parts) -> None:
         """Parts of some samples into those of all. What the others lack is -1 for cpu, pid and tid, 0 for numbers, and
@@ -142,7 +143,7 @@ class Columns:
         found: list[tuple[int, SideRecord]] = []
         if not len(others):
             return ()
-        view = np.ascontiguousarray(rows.data).data
+        view = np.ascontiguousarray(rows.buffer.data).data
         trailers = self.trailers(rows, others)
         heads, at = rows.heads[others].tolist(), rows.at[others].tolist()
         layouts = self.events.layouts
@@ -168,6 +169,7 @@ class Columns:
         count = len(others)
         heads = rows.heads[others]
         end = rows.at[others] + (heads >> np.uint64(51)).astype(np.int64)
+        words = rows.buffer.words
         event = rows.event[others]
         cpu, pid, tid = (np.full(count, -1, np.int32) for _ in range(3))
         kind = self.events.layout_of[np.maximum(event, 0)]
@@ -177,7 +179,7 @@ class Columns:
         if (heads & _KIND == r.LOST).any():
             mine = np.flatnonzero((heads & _KIND == r.LOST) & (heads >= np.uint64(24 << 48)))
             event = event.copy()
-            event[mine] = self.events.index(rows.words[rows.at[others][mine] + 1])
+            event[mine] = self.events.index(words[rows.at[others][mine] + 1])
         return list(zip(*(c.tolist() for c in (rows.time[others], cpu, pid, tid, event)), strict=True))
 
     def trail(
@@ -185,8 +187,8 @@ class Columns:
     ) -> None:
         back = layout.behind("cpu")
         if back and len(mine):
-            cpu[mine] = first_half(rows.words[end[mine] - back], self.big)
+            cpu[mine] = rows.buffer.halves((end[mine] - back) * 2)
         back = layout.behind("tid")
         if back and len(mine):
-            both = rows.words[end[mine] - back]
-            pid[mine], tid[mine] = first_half(both, self.big), second_half(both, self.big)
+            pid[mine] = rows.buffer.halves((end[mine] - back) * 2)
+            tid[mine] = rows.buffer.halves((end[mine] - back) * 2 + 1)

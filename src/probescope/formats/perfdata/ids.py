@@ -9,17 +9,16 @@ import numpy as np
 from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.attr import Attr
 from probescope.formats.perfdata.layout import PERIOD, layout_of
+from probescope.formats.perfdata.order import Rows
 from probescope.kernel.uapi import perf as u
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from probescope.formats.perfdata.stream import Block
-    from probescope.formats.perfdata.walk import Words
+    from probescope.formats.perfdata.buffers import Buffer
+    from probescope.formats.perfdata.walk import Places, Words
 
     Column = np.ndarray[Any, Any]
-
-_KIND = np.uint64(0xFFFFFFFF)
 
 
 class Events:
@@ -39,8 +38,6 @@ class Events:
         self.single = len(attrs) == 1 or self.id_at < 0
         self.unknown = 0 if not attrs[0].sample_id_all or not ids else -1
         self.time_at = {layout.where("time") for layout in self.layouts}
-        self.time_behind = {layout.behind("time") for layout in self.layouts}
-        self.unsampled_period = [attr for attr in attrs if not attr.sample_type & PERIOD]
 
     def index(self, ids: Words) -> Column:
         """Of the events with these ids; -1 for ids that no event has."""
@@ -48,6 +45,10 @@ class Events:
             return np.zeros(len(ids), np.int32)
         if not len(self.ids):
             return np.where(ids == 0, np.int32(0), np.int32(self.unknown))
+        if len(ids) and (ids == ids[0]).all():
+            one = self.index_of[self.ids == ids[0]]
+            if len(one):
+                return np.full(len(ids), one[0], np.int32)
         at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         index = self.index_of[at]
         wrong = self.ids[at] != ids
@@ -62,42 +63,52 @@ class Events:
         wanted = fixed[event]
         return wanted if recorded is None else np.where(wanted > 0, wanted, recorded)
 
-    def placed(self, block: Block) -> tuple[Column, Column]:
-        """Time (0: none) and event (-1: not known) of each record of a block."""
-        kinds = block.heads & _KIND
-        time = np.zeros(len(block.at), np.uint64)
-        event = np.full(len(block.at), -1, np.int32)
-        samples = np.flatnonzero(kinds == r.SAMPLE)
-        others = np.flatnonzero((kinds < r.USER_START) & (kinds != r.SAMPLE))
-        if len(samples):
-            self._place(block, samples, block.at[samples], time, event, ahead=True)
-        if len(others):
-            size = (block.heads[others] >> np.uint64(51)).astype(np.int64)
-            self._place(block, others, block.at[others] + size, time, event, ahead=False)
-        time[time == np.uint64(0xFFFF_FFFF_FFFF_FFFF)] = 0
+    def placed(self, rows: Rows) -> Rows:
+        """With time (0: none) and event (-1: not known) of each record."""
+        sample = rows.heads.astype(np.uint32) == r.SAMPLE
+        if sample.all():
+            time, event = self._ahead(rows.buffer, rows.heads, rows.at)
+        else:
+            time, event = np.zeros(len(rows.at), np.uint64), np.full(len(rows.at), -1, np.int32)
+            which = np.flatnonzero(sample)
+            if len(which):
+                time[which], event[which] = self._ahead(rows.buffer, rows.heads[which], rows.at[which])
+            which = np.flatnonzero(~sample)
+            time[which], event[which] = self._behind(rows.buffer, rows.heads[which], rows.at[which])
+        unset = time == np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+        if unset.any():
+            time[unset] = 0
+        return Rows(rows.buffer, rows.heads, rows.at, time, event, rows.base)
+
+    def _ahead(self, buffer: Buffer, heads: Words, at: Places) -> tuple[Column, Column]:
+        """Of samples. What is read may lie behind a sample that is too short: that one is found out later."""
+        words = buffer.words
+        event = np.zeros(len(at), np.int32) if self.single else self.index(words.take(at + self.id_at, mode="clip"))
+        if len(self.time_at) == 1:
+            (where,) = self.time_at
+            return words.take(at + where, mode="clip") if where > 0 else np.zeros(len(at), np.uint64), event
+        time = np.zeros(len(at), np.uint64)
+        kind = self.layout_of[np.maximum(event, 0)]
+        for number, layout in enumerate(self.layouts):
+            where = layout.where("time")
+            if where > 0:
+                mine = np.flatnonzero(kind == number)
+                time[mine] = words.take(at[mine] + where, mode="clip")
         return time, event
 
-    def _place(self, block: Block, which: Column, at: Column, time: Column, event: Column, *, ahead: bool) -> None:
-        """``at``: where the records begin (``ahead``) or end. Both of what is read may lie in another record, where one
-        is too short: such a record is found out later."""
-        words, last = block.words, len(block.words) - 1
-        size = block.heads[which] >> np.uint64(51)
-        id_at = self.id_at if ahead else self.id_behind
-        if self.single:
-            event[which] = 0
-        elif id_at > 0:
-            ids = words[np.minimum(at + id_at, last) if ahead else np.maximum(at - id_at, 0)]
-            event[which] = self.index(ids)
-        else:
-            event[which] = 0 if ahead else -1
-        kind = self.layout_of[np.maximum(event[which], 0)] if len(self.layouts) > 1 else None
+    def _behind(self, buffer: Buffer, heads: Words, at: Places) -> tuple[Column, Column]:
+        """Of records with trailers; nothing where there is no room for one."""
+        words = buffer.words
+        size = (heads >> np.uint64(51)).astype(np.int64)
+        end = at + size
+        event = np.full(len(at), 0 if self.single else -1, np.int32)
+        if not self.single and self.id_behind > 0:
+            event = self.index(words.take(end - self.id_behind, mode="clip"))
+        time = np.zeros(len(at), np.uint64)
+        kind = self.layout_of[np.maximum(event, 0)]
         for number, layout in enumerate(self.layouts):
-            where = layout.where("time") if ahead else layout.behind("time")
-            if where <= 0:
-                continue
-            enough = size > (np.uint64(where) if ahead else np.uint64(len(layout.trailer)))
-            mine = enough if kind is None else enough & (kind == number)
-            if mine.all():
-                time[which] = words[at + where if ahead else at - where]
-            else:
-                time[which[mine]] = words[at[mine] + where if ahead else at[mine] - where]
+            back = layout.behind("time")
+            mine = np.flatnonzero((kind == number) & (size > len(layout.trailer)))
+            if back > 0:
+                time[mine] = words[end[mine] - back]
+        return time, event

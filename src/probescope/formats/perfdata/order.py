@@ -21,50 +21,53 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from probescope.formats.perfdata import records as r
+from probescope.formats.perfdata.buffers import Buffer, Pool
 from probescope.formats.perfdata.damage import Tally
 from probescope.frozen import dataclass
 
 if TYPE_CHECKING:
-    from probescope.formats.perfdata.stream import Block, Bytes
     from probescope.formats.perfdata.walk import Places, Words
 
     Column = np.ndarray[Any, Any]
 
 WINDOW = 32 << 20
-_KIND = np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
     """Records with their times and events (index, -1: not told): parts of a block, or of several joined."""
 
-    data: Bytes
-    words: Words
+    buffer: Buffer
     heads: Words
     at: Places
     time: Column
     event: Column
     base: int
 
-    def picked(self, which: Column) -> Rows:
-        return Rows(
-            self.data, self.words, self.heads[which], self.at[which], self.time[which], self.event[which], self.base
-        )
+    def picked(self, which: Column | slice) -> Rows:
+        return Rows(self.buffer, self.heads[which], self.at[which], self.time[which], self.event[which], self.base)
+
+    @property
+    def size(self) -> Places:
+        """Of each record, in words."""
+        return (self.heads >> np.uint64(51)).astype(np.int64)
 
 
 @dataclass(slots=True)
 class Held:
+    """``words``: of all its records."""
+
     rows: Rows
     key: Column
+    words: int
 
 
 class Order:
     """``add`` blocks in the order of the file; each gives what may go."""
 
-    def __init__(self, tally: Tally, big: bool, rounds: bool) -> None:
+    def __init__(self, tally: Tally, pool: Pool, rounds: bool) -> None:
         self.tally = tally
-        self.big = big
+        self.pool = pool
         self.rounds = rounds
         self.held: list[Held] = []
         self.newest = 0  # of all so far
@@ -72,21 +75,22 @@ class Order:
         self.limit = 0  # newest when the round before that one finished: up to here may go
         self.gone = 0
 
-    def add(self, rows: Rows, block: Block) -> Iterator[Rows]:
-        key = self.keys(rows, block)
-        self.held.append(Held(rows, key))
+    def add(self, rows: Rows, marks: Places) -> Iterator[Rows]:
+        """``marks``: numbers of records before the end of each round."""
+        before = self.limit
+        key = self.keys(rows, marks if self.rounds else marks[:0])
+        if len(key):
+            self.held.append(Held(rows, key, int(rows.size.sum())))
         limit = self.limit
-        if not self.newest:
-            limit = 0
-        elif sum(len(held.rows.data) for held in self.held) > WINDOW:
+        if sum(held.words for held in self.held) * 8 > WINDOW and self.newest:
             keys = np.concatenate([held.key for held in self.held])
-            limit = max(limit, int(np.partition(keys, len(keys) // 2)[len(keys) // 2]) if len(keys) else 0)
-        yield from self.let_go(limit)
+            limit = max(limit, int(np.partition(keys, len(keys) // 2)[len(keys) // 2]))
+        if self.held and (limit > before or not self.newest):
+            yield from self.let_go(limit)
 
-    def keys(self, rows: Rows, block: Block) -> Column:
+    def keys(self, rows: Rows, marks: Places) -> Column:
         """Times; for records without one the limit at their place. Moves the limits on."""
         time = rows.time
-        marks = self.marks(rows, block)
         limits = np.array([self.limit], np.uint64)
         if len(marks):
             so_far = np.maximum(np.maximum.accumulate(np.append(np.uint64(0), time))[marks], np.uint64(self.newest))
@@ -100,16 +104,15 @@ class Order:
         key[none] = limits[np.searchsorted(marks, none, "right")]
         return key
 
-    def marks(self, rows: Rows, block: Block) -> Places:
-        """Numbers of records before the end of each round."""
-        if not self.rounds:
-            return np.zeros(0, np.int64)
-        if block.rounds:
-            return np.array(block.rounds, np.int64)
-        return np.flatnonzero(rows.heads & _KIND == r.FINISHED_ROUND)
-
     def let_go(self, limit: int) -> Iterator[Rows]:
         """What is not newer than ``limit``, in order."""
+        if len(self.held) <= 2 and self.held[0].words <= self.held[-1].rows.buffer.room:  # what was left, and a block
+            rows, key = in_order(joined(self.held, self.pool), [held.key for held in self.held])
+            cut = int(np.searchsorted(key, limit, "right"))
+            self.held = [rest(rows, key, cut)] if cut < len(key) else []
+            if cut:
+                yield self.checked(rows.picked(slice(0, cut)), key[:cut])
+            return
         going: list[Held] = []
         staying: list[Held] = []
         for held in self.held:
@@ -119,55 +122,102 @@ class Order:
             elif not old.any():
                 staying.append(held)
             else:
-                going.append(Held(held.rows.picked(old), held.key[old]))
-                staying.append(compact(Held(held.rows.picked(~old), held.key[~old])))
+                going.append(part(held, old))
+                staying.append(compact(part(held, ~old)))
         self.held = staying
         if going:
-            yield self.sorted(going)
+            yield self.checked(*in_order(joined(going, self.pool), [held.key for held in going]))
 
     def end(self) -> Iterator[Rows]:
         if self.held:
             going, self.held = self.held, []
-            yield self.sorted(going)
+            yield self.checked(*in_order(joined(going, self.pool), [held.key for held in going]))
 
-    def sorted(self, going: list[Held]) -> Rows:
-        rows = joined([held.rows for held in going], self.big)
-        key = np.concatenate([held.key for held in going]) if len(going) > 1 else going[0].key
-        if len(key) > 1 and not (key[1:] >= key[:-1]).all():
-            order = np.argsort(key, kind="stable")
-            rows, key = rows.picked(order), key[order]
+    def checked(self, rows: Rows, key: Column) -> Rows:
+        """Counts what comes late."""
         late = int(np.searchsorted(key, self.gone))
         late = late and int((rows.time[:late] != 0).sum())
         if late:
             self.tally.add("order", "records come later than the order of the file allows", rows.base, late)
-        self.gone = max(self.gone, int(key[-1]) if len(key) else 0)
+        self.gone = max(self.gone, int(key[-1]))
         return rows
 
 
-def joined(parts: list[Rows], big: bool) -> Rows:
-    """One for all of them: their bytes one after the other."""
+def in_order(rows: Rows, keys: list[Column]) -> tuple[Rows, Column]:
+    key = np.concatenate(keys) if len(keys) > 1 else keys[0]
+    if (key[1:] >= key[:-1]).all():
+        return rows, key
+    order = np.argsort(key, kind="stable")
+    return rows.picked(order), key[order]
+
+
+def rest(rows: Rows, key: Column, cut: int) -> Held:
+    left = rows.picked(slice(cut, None))
+    return compact(Held(left, key[cut:], int(left.size.sum())))
+
+
+def part(held: Held, which: Column) -> Held:
+    rows = held.rows.picked(which)
+    return Held(rows, held.key[which], int(rows.size.sum()))
+
+
+def joined(going: list[Held], pool: Pool) -> Rows:
+    """One for all of them, in one buffer: in the room of the one that holds most, if it suffices."""
+    parts = [held.rows for held in going]
     if len(parts) == 1:
         return parts[0]
-    shifts = np.cumsum([0, *(len(p.words) for p in parts[:-1])])
-    data = np.concatenate([p.data[: len(p.words) * 8] for p in parts])
-    words = np.concatenate([p.words for p in parts]) if big else data.view("<u8")
+    main = max(going, key=lambda held: held.words)
+    target = main.rows.buffer
+    alien = [held for held in going if held.rows.buffer is not target]
+    place = target.take_room(sum(held.words for held in alien))
+    if place < 0:
+        alien = going
+        total = sum(held.words for held in going)
+        target = Buffer(pool.bytes(total * 8), 0, False)
+        target.big = main.rows.buffer.big
+        if target.big:
+            target.words = np.empty(total, np.uint64)
+        place = 0
+    at: list[Places] = []
+    for held in going:
+        if held.rows.buffer is not target:
+            at.append(moved(held.rows, target, place))
+            place += held.words
+        else:
+            at.append(held.rows.at)
     return Rows(
-        data,
-        words,
+        target,
         np.concatenate([p.heads for p in parts]),
-        np.concatenate([p.at + shift for p, shift in zip(parts, shifts, strict=True)]),
+        np.concatenate(at),
         np.concatenate([p.time for p in parts]),
         np.concatenate([p.event for p in parts]),
-        parts[0].base,
+        main.rows.base,
     )
 
 
+def moved(rows: Rows, target: Buffer, place: int) -> Places:
+    """Copy the records to word ``place`` of ``target``; where they are there. What lies together is copied together."""
+    size = rows.size
+    end = place + np.cumsum(size)
+    breaks = np.flatnonzero(rows.at[1:] != (rows.at + size)[:-1]) + 1
+    firsts = np.append(0, breaks)
+    lasts = np.append(breaks, len(size)) - 1
+    to = (end - size)[firsts].tolist()
+    source, words = rows.buffer.data, rows.buffer.words
+    for start, stop, at in zip(rows.at[firsts].tolist(), (rows.at + size)[lasts].tolist(), to, strict=True):
+        target.data[at * 8 : (at + stop - start) * 8] = source[start * 8 : stop * 8]
+        if target.big:
+            target.words[at : at + stop - start] = words[start:stop]
+    return end - size
+
+
 def compact(held: Held) -> Held:
-    """The same records in bytes of their own, so that those of the block can be given back."""
+    """The same records in bytes of their own where they are few, so that the rest of their buffer can be given back."""
     rows = held.rows
-    size = (rows.heads >> np.uint64(51)).astype(np.int64)
-    end = np.cumsum(size)
-    taken = np.repeat(rows.at - (end - size), size) + np.arange(int(end[-1]))
-    words = rows.words[taken]
-    data = rows.data.view(np.uint64)[taken].view(np.uint8)
-    return Held(Rows(data, words, rows.heads, end - size, rows.time, rows.event, rows.base), held.key)
+    if held.words * 4 > len(rows.buffer.words):
+        return held
+    target = Buffer(np.empty(held.words * 8, np.uint8), 0, False)
+    if rows.buffer.big:
+        target.big, target.words = True, np.empty(held.words, np.uint64)
+    at = moved(rows, target, 0)
+    return Held(Rows(target, rows.heads, at, rows.time, rows.event, rows.base), held.key, held.words)

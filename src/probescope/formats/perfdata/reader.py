@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO, Self
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
 
 from probescope.errors import FormatError
 from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.attr import Attr
+from probescope.formats.perfdata.buffers import Pool
 from probescope.formats.perfdata.columns import Columns
 from probescope.formats.perfdata.container import MOST_SECTION, Container, read_container
 from probescope.formats.perfdata.damage import Tally
@@ -21,6 +23,9 @@ from probescope.formats.perfdata.meta import BuildId, Meta
 from probescope.formats.perfdata.order import Order, Rows
 from probescope.formats.perfdata.stream import Block, Stream
 from probescope.model.recording import Damage, EventBatch, EventType, Machine
+
+if TYPE_CHECKING:
+    from probescope.formats.perfdata.walk import Places
 
 PRIMED_BLOCKS = 64
 _KIND = np.uint64(0xFFFFFFFF)
@@ -59,6 +64,7 @@ class PerfData:
         self._size = _size_of(file)
         self.container: Container = read_container(file, name, self._size)
         self._tally = Tally()
+        self._pool = Pool()
         self._tally.extend(self.container.damage)
         self._meta = Meta(self.container.big, self._tally)
         for one in self.container.attrs:
@@ -149,15 +155,15 @@ class PerfData:
         self._restart()
         columns: Columns | None = None
         version = -1
-        order = Order(self._tally, self.container.big, rounds=not self._parts)
-        for block in self._blocks():
-            self._count(block)
+        order = Order(self._tally, self._pool, rounds=not self._parts)
+        for newest, block in self._blocks():
+            rows, marks = self._sorted_out(block)
             if version != self._meta.version or columns is None:
                 version = self._meta.version
                 columns = Columns(self.container.big, Events(self._meta.attrs, self._meta.ids), self._tally)
-            time, event = columns.events.placed(block)
-            rows = Rows(block.data, block.words, block.heads, block.at, time, event, block.base)
-            for ready in order.add(rows, block):
+            rows = columns.events.placed(rows)
+            newest[0] = max(newest[0], int(rows.time.max(initial=0)))
+            for ready in order.add(rows, marks):
                 yield from _some(columns.batch(ready))
         for ready in order.end():
             if columns is not None:
@@ -186,7 +192,7 @@ class PerfData:
         start, size = self.container.data
         if self._size >= 0:
             self._file.seek(start)
-        return Stream(self._file, start, size, self.container.big, self._tally, self._told)
+        return Stream(self._file, start, size, self.container.big, self._tally, self._told, self._pool)
 
     def _told(self, kind: int, misc: int, body: bytes, place: int) -> None:
         if kind == r.HEADER_TRACING_DATA:
@@ -209,20 +215,29 @@ class PerfData:
         if self._size < 0:
             self._primed = (stream, blocks)
 
-    def _blocks(self) -> Iterator[Block]:
-        if self._primed is not None:
+    def _blocks(self) -> Iterator[tuple[list[int], Block]]:
+        """Each with its stream's newest time, which the caller keeps: of several files the one that lags is read on."""
+        with ExitStack() as files:
+            streams = [([0], self._first_blocks())]
+            for path in self._parts:
+                part = files.enter_context(open(path, "rb", buffering=0))
+                stream = Stream(part, 0, -1, self.container.big, self._tally, self._told, self._pool)
+                streams.append(([0], self._told_blocks(stream)))
+            while streams:
+                newest, blocks = min(streams, key=lambda one: one[0][0])
+                block = next(blocks, None)
+                if block is None:
+                    streams = [one for one in streams if one[0] is not newest]
+                else:
+                    yield newest, block
+
+    def _first_blocks(self) -> Iterator[Block]:
+        if self._primed is None:
+            yield from self._told_blocks(self._stream())
+        else:
             (stream, blocks), self._primed = self._primed, None
             yield from blocks
             yield from self._told_blocks(stream)
-            return
-        streams = [self._stream()]
-        yield from self._told_blocks(streams[0])
-        for path in self._parts:
-            with open(path, "rb", buffering=0) as part:
-                yield from self._told_blocks(self._part(part, path))
-
-    def _part(self, file: BinaryIO, path: str) -> Stream:
-        return Stream(file, 0, -1, self.container.big, self._tally, self._told)
 
     def _told_blocks(self, stream: Stream) -> Iterator[Block]:
         for block in stream:
@@ -233,10 +248,10 @@ class PerfData:
         self.aux_bytes += stream.aux_bytes
 
     def _metadata(self, block: Block) -> None:
-        kinds = block.heads & _KIND
+        kinds = block.heads.astype(np.uint32)
         for i in np.flatnonzero((kinds >= r.USER_START) & (kinds != r.FINISHED_ROUND)).tolist():
             head, at = int(block.heads[i]), int(block.at[i])
-            body = block.data[at * 8 + 8 : at * 8 + (head >> 48)].tobytes()
+            body = block.buffer.data[at * 8 + 8 : at * 8 + (head >> 48)].tobytes()
             self._record(head & 0xFFFFFFFF, head >> 32 & 0xFFFF, body, block.base + at * 8)
 
     def _record(self, kind: int, misc: int, body: bytes, place: int) -> None:
@@ -246,13 +261,27 @@ class PerfData:
             what = "simpleperf's own records" if kind >= r.SIMPLEPERF_START else f"records of type {kind}"
             self._tally.add("unknown-record", what, place)
 
-    def _count(self, block: Block) -> None:
-        kinds = block.heads & _KIND
-        small = np.bincount(np.minimum(kinds, 128).astype(np.int64), minlength=129)
-        for kind in np.flatnonzero(small[:128]).tolist():
-            self._counts[kind] = self._counts.get(kind, 0) + int(small[kind])
-        if small[128]:
-            self._counts[r.SIMPLEPERF_START] = self._counts.get(r.SIMPLEPERF_START, 0) + int(small[128])
+    def _sorted_out(self, block: Block) -> tuple[Rows, Places]:
+        """The kernel's records of a block, counted; and how many of them came before the end of each round."""
+        kinds = block.heads.astype(np.uint32)
+        counts = np.bincount(np.minimum(kinds, 128).astype(np.intp), minlength=129).tolist()
+        for kind, count in enumerate(counts):
+            if count:
+                number = kind if kind < 128 else r.SIMPLEPERF_START
+                self._counts[number] = self._counts.get(number, 0) + count
+        heads, at = block.heads, block.at
+        marks = np.array(block.rounds, np.int64)
+        if sum(counts[r.USER_START :]):
+            kept = kinds < r.USER_START
+            others = np.flatnonzero(~kept)
+            before = others - np.arange(len(others))  # of the kernel's records
+            if counts[r.FINISHED_ROUND]:
+                marks = before[kinds[others] == r.FINISHED_ROUND]
+            elif len(marks):
+                marks = marks - np.searchsorted(others, marks)
+            heads, at = heads[kept], at[kept]
+        nothing = np.zeros(0, np.uint64)
+        return Rows(block.buffer, heads, at, nothing, nothing, block.base), marks
 
 
 def _some(batch: EventBatch | None) -> Iterator[EventBatch]:

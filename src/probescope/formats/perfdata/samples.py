@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from probescope.formats.perfdata import layout as lay
+from probescope.formats.perfdata.buffers import Buffer
 from probescope.frozen import dataclass, field
 from probescope.kernel.uapi import perf as u
 from probescope.model.recording import Ragged
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from probescope.formats.perfdata.layout import Layout
-    from probescope.formats.perfdata.stream import Bytes
     from probescope.formats.perfdata.walk import Places, Words
 
     Column = np.ndarray[Any, Any]
@@ -39,9 +39,8 @@ class Parts:
 class _Walk:
     """``at``: the word each sample's next part begins at; ``end``: the word each sample ends before."""
 
+    buffer: Buffer
     words: Words
-    data: Bytes
-    big: bool
     layout: Layout
     at: Places
     end: Places
@@ -49,43 +48,32 @@ class _Walk:
     bad: Column
 
 
-def gather(words: Words, data: Bytes, big: bool, layout: Layout, at: Places, size: Places) -> Parts:
-    """``at``, ``size``: of the records, in words."""
+def gather(buffer: Buffer, layout: Layout, at: Places, size: Places) -> Parts:
+    """``at``, ``size``: of the records, in words. ``time`` is left out."""
     parts = Parts()
     end = at + size
-    bad = end < at + layout.head_words
+    words = buffer.words
+    bad = size < layout.head_words
     if bad.any():
-        at = np.where(bad, 0, at)
-    last = len(words) - 1
+        parts.bad = bad  # there may be no words to look at
+        return parts
+    numbers = parts.numbers
     for name, where in layout.head:
-        parts.numbers[name] = words[np.minimum(at + where, last)] if bad.any() else words[at + where]
-    walk = _Walk(words, data, big, layout, at + layout.head_words, end, parts, bad)
+        if name == "time":
+            continue
+        column = words[at + where]
+        if name == "tid":
+            numbers["pid"], numbers["tid"] = buffer.split(column)
+        else:
+            numbers[name] = buffer.split(column)[0] if name == "cpu" else column
+    walk = _Walk(buffer, words, layout, at + layout.head_words, end, parts, bad)
     for bit, step in _STEPS:
         if layout.sample_type & bit:
             step(walk)
     if layout.sample_type & ~lay.KNOWN == 0:
         walk.bad |= walk.at > walk.end
-    _halves(parts.numbers, big)
     parts.bad = walk.bad if walk.bad.any() else None
     return parts
-
-
-def _halves(numbers: dict[str, Column], big: bool) -> None:
-    """Words that hold two u32: pid and tid; cpu and nothing."""
-    if "tid" in numbers:
-        both = numbers["tid"]
-        numbers["pid"], numbers["tid"] = first_half(both, big), second_half(both, big)
-    if "cpu" in numbers:
-        numbers["cpu"] = first_half(numbers["cpu"], big)
-
-
-def first_half(words: Words, big: bool) -> Column:
-    """The u32 at the lower address, as i4."""
-    return (words >> np.uint64(32) if big else words).astype(np.uint32).view(np.int32)
-
-
-def second_half(words: Words, big: bool) -> Column:
-    return (words if big else words >> np.uint64(32)).astype(np.uint32).view(np.int32)
 
 
 def _word(w: _Walk) -> Words:
@@ -142,10 +130,14 @@ def _callchain(w: _Walk) -> None:
 def _raw(w: _Walk) -> None:
     """u32 size, then the bytes; both together fill words."""
     start = w.at
-    size = (_word(w) >> np.uint64(32) if w.big else _word(w) & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    w.at = start
+    fits = start < w.end
+    if fits.all():
+        size = w.buffer.halves(start * 2).view(np.uint32).astype(np.int64)
+    else:
+        w.bad |= ~fits
+        size = np.where(fits, w.buffer.halves(np.where(fits, start * 2, 0)).view(np.uint32).astype(np.int64), 0)
     words = _bounded(w, ((size + 11) >> 3).astype(np.uint64))
-    w.parts.ragged["raw"] = Ragged(w.data, start * 8 + 4, np.where(words > 0, size, 0))
+    w.parts.ragged["raw"] = Ragged(w.buffer.data, start * 8 + 4, np.where(words > 0, size, 0))
     w.at = start + words
 
 
@@ -159,7 +151,7 @@ def _branches(w: _Walk) -> None:
     start = np.cumsum(size) - size
     rows = np.repeat(w.at - start * 3, size) + np.arange(total) * 3
     values = w.words[rows[:, None] + np.arange(3)] if total else np.zeros((0, 3), np.uint64)
-    if w.big and total:
+    if w.buffer.big and total:
         values[:, 2] = little_branch_flags(values[:, 2])
     w.parts.ragged["branches"] = Ragged(values, start, size)
     w.at = w.at + size * (3 + counted)
@@ -207,7 +199,7 @@ def _stack(w: _Walk) -> None:
         w.bad |= there & (w.at >= w.end)
         dynamic = np.where(there, np.minimum(w.words[at], (words * 8).astype(np.uint64)).astype(np.int64), 0)
     w.at = w.at + there
-    w.parts.ragged["stack_dumps"] = Ragged(w.data, start * 8, dynamic)
+    w.parts.ragged["stack_dumps"] = Ragged(w.buffer.data, start * 8, dynamic)
 
 
 def _aux(w: _Walk) -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from probescope.formats.perfdata import records as r
+from probescope.formats.perfdata.buffers import ROOM, Buffer, Pool
 from probescope.formats.perfdata.damage import Tally
 from probescope.formats.perfdata.walk import heads_of, walk
 from probescope.formats.perfdata.zstd import Inflate
@@ -37,19 +38,18 @@ if TYPE_CHECKING:
 
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-PIECE = 1 << 22
+PIECE = 1 << 21
 SHORT = 1 << 12
 COMPRESSED2_MOST = 65519  # zstd bytes that one of them can carry
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Whole records. ``data``: bytes; ``words``: the same as native numbers; ``heads``: the records' first words as
-    ``walk`` draws them; ``at``: word index of each record. ``rounds``: numbers of records that were there when a round
-    was finished outside. ``base``: place in the file of the first byte, or of what it came out of."""
+    """Whole records in ``buffer``. ``heads``: the records' first words as ``walk`` draws them; ``at``: word index
+    of each record. ``rounds``: numbers of records that were there when a round was finished outside. ``base``: place in
+    the file of the buffer's first byte, or of what it came out of."""
 
-    data: Bytes
-    words: Words
+    buffer: Buffer
     heads: Words
     at: Places
     rounds: tuple[int, ...]
@@ -65,13 +65,17 @@ class Stream:
     TRACING_DATA's payload.
     Iterating yields blocks; counts of what stays inside (COMPRESSED, AUXTRACE...) are in ``counts``."""
 
-    def __init__(self, file: BinaryIO, start: int, size: int, big: bool, tally: Tally, told: Special) -> None:
+    def __init__(
+        self, file: BinaryIO, start: int, size: int, big: bool, tally: Tally, told: Special, pool: Pool
+    ) -> None:
         self.file, self.big, self.tally, self.told = file, big, tally, told
         self.left = size if size >= 0 else 1 << 62
         self.place = start  # in the file, of the next byte to be read
         self.counts: dict[int, int] = {}
         self.aux_bytes = 0
+        self.pool = pool
         self.buffer: Bytes = np.zeros(0, np.uint8)
+        self.whole: Buffer | None = None
         self.at = 0  # in the buffer
         self.reach = PIECE
         self.header = struct.Struct(">IHH" if big else "<IHH")
@@ -91,10 +95,10 @@ class Stream:
         if self.ended:
             return False
         size = max(wanted, PIECE)
-        fresh = np.empty(min(kept + size, kept + self.left) if self.left < size else kept + size, np.uint8)
-        fresh[:kept] = self.buffer[self.at :]
+        fresh = self.pool.bytes(ROOM + kept + min(size, self.left))
+        fresh[ROOM : ROOM + kept] = self.buffer[self.at :]
         view = fresh.data
-        have = kept
+        have = ROOM + kept
         while have < len(fresh):
             got = self.read_into(view[have:])
             if not got:
@@ -103,9 +107,9 @@ class Stream:
             have += got
             self.left -= got
         self.ended = self.ended or self.left <= 0
-        self.place += have - kept
-        self.buffer, self.at = fresh[:have], 0
-        return have >= wanted
+        self.place += have - kept - ROOM
+        self.buffer, self.at, self.whole = fresh[:have], ROOM, None
+        return have - ROOM >= wanted
 
     def read_into(self, view: memoryview) -> int:
         into = getattr(self.file, "readinto", None)
@@ -167,19 +171,25 @@ class Stream:
         """The records that lie in the buffer, up to one that needs care; the first has ``size`` bytes. Where many need
         care, only what is near is looked at."""
         reach = min(max(self.reach, size), len(self.buffer) - self.at) & ~7
-        data = self.buffer[self.at : self.at + reach]
-        block, words = self.block(data if self.at % 8 == 0 else data.copy(), (), self.here)
+        if self.at % 8:
+            buffer, at = Buffer(self.buffer[self.at : self.at + reach].copy(), 0, self.big), 0
+        else:
+            if self.whole is None:
+                self.whole = Buffer(self.buffer, ROOM, self.big)
+            buffer, at = self.whole, self.at
+        block, words = self.block(buffer, at // 8, reach // 8, (), self.here - at)
         self.at += words * 8
         self.reach = min(self.reach * 2, PIECE) if reach - words * 8 < 1 << 16 else SHORT
         if words:
             yield block
 
-    def block(self, data: Bytes, marks: tuple[int, ...], base: int) -> tuple[Block, int]:
-        words = data.view(">u8" if self.big else "<u8").astype(np.uint64, copy=False)
-        heads = heads_of(words, self.big)
-        at, end = walk(heads)
+    def block(self, buffer: Buffer, first: int, count: int, marks: tuple[int, ...], base: int) -> tuple[Block, int]:
+        """Of ``count`` words from ``first`` on; and how many of them records fill."""
+        heads = heads_of(buffer.words[first : first + count], self.big)
+        at, found, end = walk(heads)
         rounds = tuple(np.searchsorted(at, [mark // 8 for mark in marks]).tolist()) if marks else ()
-        return Block(data, words, heads[at], at, rounds, base), end
+        at += first
+        return Block(buffer, found, at, rounds, base), end
 
     def odd(self, kind: int, misc: int, size: int) -> bool:
         """A record whose size is no multiple of 8. False: nothing more can be found behind it."""
@@ -273,8 +283,10 @@ class Stream:
         """The records that were decompressed so far; what begins one that is not complete yet stays."""
         if self.flat:
             count = len(self.flat) // 8 * 8
-            data = np.frombuffer(bytes(self.flat[:count]), np.uint8)
-            block, words = self.block(data, tuple(self.round_marks), self.flat_base)
+            data = self.pool.bytes(ROOM + count)
+            data[ROOM:] = np.frombuffer(self.flat, np.uint8, count)
+            buffer = Buffer(data, ROOM, self.big)
+            block, words = self.block(buffer, ROOM // 8, count // 8, tuple(self.round_marks), self.flat_base - ROOM)
             rest = self.flat[words * 8 :]
             if len(rest) >= 8 and not complete_later(rest, self.big):
                 self.tally.add("size", "a record of impossible size among decompressed ones", self.flat_base)

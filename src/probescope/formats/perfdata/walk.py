@@ -28,9 +28,15 @@ if TYPE_CHECKING:
 
 #: Below, or where records are larger than that on average, one by one is as fast.
 LEAST_WORDS = 1 << 13
-LANE_WORDS = 1 << 9  # 4 KiB; at most 65,536 lanes
-WINDOW = 64  # words of a lane in which its first record is looked for
+LANE_WORDS = 424  # no power of two: their lines would all want the same places of a cache
+WINDOW = 32  # words of a lane in which its first record is looked for
 FEW_LANES = 24
+STEPS = 8  # taken at once, before looking which lanes are at their end
+
+# words to the next record by size, as a signed 16-bit number (a negative index counts from the end); an impossible size
+# ends its lane
+_NEXT = np.arange(1 << 16, dtype=np.int64) >> 3
+_NEXT[:8] = 1 << 40
 
 
 def heads_of(words: Words, big: bool) -> Words:
@@ -44,17 +50,34 @@ def heads_of(words: Words, big: bool) -> Words:
     return heads
 
 
-def walk(heads: Words) -> tuple[Places, int]:
-    """Indices of the records from word 0 on, and the index of the first that is none of them: one of ``STOPS``, one
-    whose size is impossible, one that goes on behind the last word, or ``len(heads)``."""
+def walk(heads: Words) -> tuple[Places, Words, int]:
+    """Indices of the records from word 0 on, their heads, and the index of the first that is none: one of ``STOPS``,
+    one whose size is impossible, one that goes on behind the last word, or ``len(heads)``."""
     if len(heads) < LEAST_WORDS:
-        return _one_by_one(heads, 0, len(heads))
+        places, at = _one_by_one(heads, 0, len(heads))
+        return places, heads[places], at
     first, at = _one_by_one(heads, 0, 512)
-    if at < 512 or at > 512 + (1 << 10) or len(first) < 16:  # a stop, or few and large records
+    if at < 512 or at > 512 + (1 << 10) or len(first) < 8:  # a stop, or few and large records
         rest, at = _one_by_one(heads, at, len(heads))
-        return np.concatenate((first, rest)), at
+        places = np.concatenate((first, rest))
+        return places, heads[places], at
     rest, at = _in_lanes(heads, at)
-    return np.concatenate((first, rest)), at
+    return _checked(heads, np.concatenate((first, rest)), at)
+
+
+def _checked(heads: Words, places: Places, at: int) -> tuple[Places, Words, int]:
+    """What the lanes found, up to the first that is no record."""
+    head = heads[places]
+    size = head >> np.uint64(48)
+    good = (size & np.uint64(7) == 0) & (size >= 8)
+    kind = head & np.uint64(0xFFFFFFFF)
+    if (kind >= 64).any():
+        for stop in STOPS:
+            good &= kind != stop
+    if good.all():
+        return places, head, at
+    bad = int(good.argmin())
+    return places[:bad], head[:bad], int(places[bad])
 
 
 def _one_by_one(heads: Words, at: int, until: int) -> tuple[Places, int]:
@@ -77,29 +100,28 @@ def _one_by_one(heads: Words, at: int, until: int) -> tuple[Places, int]:
 
 
 def _in_lanes(heads: Words, at: int) -> tuple[Places, int]:
+    """From ``at`` on, to what may be no record. Behind a wrong step everything may be wrong: see ``_checked``."""
     starts = _guess(heads, at)
-    taken, begin, ends = _lockstep(heads, starts)
+    limits = np.append(starts[1:], len(heads) - 1)
+    marks, ends = _lockstep(heads, starts, limits)
+    wrong = np.append(np.flatnonzero(ends[:-1] != starts[1:]), len(starts) - 1)
     pieces: list[Places] = []
-    end = len(heads)
-    lane, lanes = 0, len(starts)
-    wrong = np.append(np.flatnonzero(ends[:-1] != starts[1:]), lanes - 1)
-    while at < end:
-        if lane < lanes and at == starts[lane]:  # proven; and so are all after it up to the next wrong guess
+    while at < len(heads):
+        lane = int(np.searchsorted(starts, at))
+        if lane < len(starts) and at == starts[lane]:  # proven; and so are all after it up to the next wrong guess
             last = int(wrong[np.searchsorted(wrong, lane)])
-            pieces.append(taken[begin[lane] : begin[last + 1]])
+            pieces.append(np.flatnonzero(marks[at : limits[last]]) + at)
             at = int(ends[last])
         else:
-            lane = int(np.searchsorted(starts, at, "right"))
-            until = int(starts[lane]) if lane < lanes else end
+            until = int(starts[lane]) if lane < len(starts) else len(heads)
             more, at = _one_by_one(heads, at, until)
             pieces.append(more)
             if at < until:
                 break
-            continue
-        lane = last + 1
-        if at < (int(starts[lane]) if lane < lanes else end):
-            break  # it stopped inside
-    return np.concatenate(pieces) if pieces else np.zeros(0, np.int64), at
+    if at > len(heads):  # the last one goes on
+        at = int(pieces[-1][-1])
+        pieces[-1] = pieces[-1][:-1]
+    return np.concatenate(pieces), at
 
 
 # type bits 7 to 31, misc bits 3 to 11, size bits 0 to 2: no record of today sets them
@@ -114,48 +136,39 @@ def _plausible(head: Words) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 def _guess(heads: Words, at: int) -> Places:
     """``at``, and a likely record near the start of each further lane."""
-    lanes = np.arange(at + LANE_WORDS, len(heads) - WINDOW, LANE_WORDS, dtype=np.int64)
-    places = (lanes[:, None] + np.arange(WINDOW, dtype=np.int64)).ravel()
-    places = places[_plausible(heads[places])]
+    lanes = (len(heads) - at) // LANE_WORDS - 1
+    begins = heads[at + LANE_WORDS : at + LANE_WORDS * (lanes + 1)].reshape(lanes, LANE_WORDS)[:, :WINDOW]
+    lane, word = np.nonzero(_plausible(begins))
+    places = at + LANE_WORDS + lane * LANE_WORDS + word
     here = places
     likely = np.ones(len(places), np.bool_)
     for _ in range(2):
         here = np.minimum(here + (heads[here] >> np.uint64(51)).astype(np.int64), len(heads) - 1)
         likely &= _plausible(heads[here])
-    places = places[likely]
-    lane = (places - at) // LANE_WORDS
-    return np.concatenate((np.array([at], np.int64), places[np.flatnonzero(np.diff(lane, prepend=0))]))
+    lane, places = lane[likely], places[likely]
+    return np.concatenate((np.array([at], np.int64), places[np.flatnonzero(np.diff(lane, prepend=-1))]))
 
 
-def _lockstep(heads: Words, starts: Places) -> tuple[Places, Places, Places]:
-    """All lanes at once. The places of their records, lane by lane; where each lane's begin in that; and where each
-    lane ended."""
-    limits = np.append(starts[1:], len(heads))
-    end = len(heads)
-    at = starts.copy()
-    active = np.arange(len(starts))
-    steps: list[tuple[Places, Places]] = []
-    where, limit = starts, limits
+def _lockstep(heads: Words, starts: Places, limits: Places) -> tuple[np.ndarray[Any, np.dtype[np.bool_]], Places]:
+    """All lanes at once. Which words are records of the lane that they are in; and where each lane went behind its
+    limit: at the first word of the next one, or behind it."""
+    signed = heads.view(np.int64)
+    marks = np.zeros(len(heads), np.bool_)
+    ends = starts.copy()
+    active, where, limit = np.arange(len(starts)), starts, limits
     while len(active) > FEW_LANES:
-        head = heads[where]
-        after = where + (head >> np.uint64(51)).astype(np.int64)
-        fine = (head >= _LEAST) & (head & np.uint64(7 << 48) == 0) & (after <= end)
-        kind = head & np.uint64(0xFFFFFFFF)
-        if (kind >= 64).any():
-            for stop in STOPS:
-                fine &= kind != stop
-        if not fine.all():
-            active, where, after, limit = active[fine], where[fine], after[fine], limit[fine]
-        steps.append((active, where))
-        at[active] = after
-        on = after < limit
-        if not on.all():
-            active, after, limit = active[on], after[on], limit[on]
-        where = after
-    for lane in active.tolist():
-        places, stop = _one_by_one(heads, int(at[lane]), int(limits[lane]))
-        at[lane] = stop
-        steps.append((np.full(len(places), lane), places))
-    lanes = np.concatenate([lane for lane, _ in steps]).astype(np.uint16)
-    taken = np.concatenate([place for _, place in steps])[np.argsort(lanes, kind="stable")]
-    return taken, np.append(0, np.cumsum(np.bincount(lanes, minlength=len(starts)))), at
+        steps = np.empty((STEPS + 1, len(active)), np.int64)
+        steps[0] = where
+        for i in range(STEPS):
+            np.add(steps[i], _NEXT[signed.take(steps[i], mode="clip") >> 48], out=steps[i + 1])
+        inside = steps[:-1] < limit
+        marks[steps[:-1][inside]] = True
+        over = steps[-1] >= limit
+        first = inside[:, over].sum(axis=0)  # the first that is behind
+        ends[active[over]] = steps[:, over][first, np.arange(len(first))]
+        on = ~over
+        active, where, limit = active[on], steps[-1][on], limit[on]
+    for lane, at in zip(active.tolist(), where.tolist(), strict=True):
+        places, ends[lane] = _one_by_one(heads, at, int(limits[lane]))
+        marks[places] = True
+    return marks, ends

@@ -1,0 +1,77 @@
+"""Memory for pieces of a file: with room at the front, used again when nobody looks at it any more.
+
+    0              front                           end
+    |   room ...   | bytes of the file ........... |        one numpy array of bytes, and the same as native words
+
+What is left over of the piece before (records that wait for a later round) is copied into the room, ending where the
+piece's own bytes begin or where the room was used last; so records of two pieces are in one array, and the larger of
+both was not copied.
+Fresh memory costs a page fault for each 4 KiB, as much as everything else that is done with a record; so buffers that
+no view refers to (their reference count tells) are handed out again.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+    Words = np.ndarray[Any, np.dtype[np.uint64]]
+
+ROOM = 1 << 20
+KEPT = 6
+#: References that a buffer in the pool has when nobody uses it: the pool's list, the loop's variable, the call's.
+_IDLE = 3
+
+
+class Buffer:
+    """``data``: bytes, ``words``: the same as native numbers. ``front``: first byte of the piece; ``room``: first
+    word in use."""
+
+    __slots__ = ("big", "data", "front", "room", "words")
+
+    def __init__(self, data: Bytes, front: int, big: bool) -> None:
+        self.data, self.front, self.big = data, front, big
+        self.room = front // 8
+        self.words: Words = data[: len(data) // 8 * 8].view(">u8" if big else "<u8")
+        if big:
+            self.words = self.words.astype(np.uint64)
+
+    def halves(self, at: Any) -> Any:
+        """The i4 numbers at these places, counted in fours of bytes."""
+        view = self.data[: len(self.words) * 8].view(">i4" if self.big else "<i4")
+        return view[at].astype(np.int32, copy=False)
+
+    def split(self, words: Words) -> tuple[Any, Any]:
+        """The i4 numbers at the lower and the higher address of each word."""
+        both = words.view(np.int32)
+        low, high = both[0::2].copy(), both[1::2].copy()
+        if (sys.byteorder == "big") != self.big:
+            return high, low
+        return low, high
+
+    def take_room(self, words: int) -> int:
+        """Where ``words`` may be put; -1 if there is no room for them."""
+        if words > self.room:
+            return -1
+        self.room -= words
+        return self.room
+
+
+class Pool:
+    def __init__(self) -> None:
+        self._held: list[Bytes] = []
+
+    def bytes(self, size: int) -> Bytes:
+        """An array of ``size`` bytes, with anything in it."""
+        for held in self._held:
+            if size <= len(held) <= 4 * size and sys.getrefcount(held) <= _IDLE:
+                return held[:size]
+        fresh = np.empty(size, np.uint8)
+        if len(self._held) >= KEPT:
+            self._held.pop(0)
+        self._held.append(fresh)
+        return fresh[:]
