@@ -29,7 +29,7 @@ class Tool:
     lacks: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-NO_IO_START = {"6.1": "there is no tracepoint block:block_io_start"}
+NO_IO_START = {"6.1": "No matches for tracepoint block:block_io_start"}
 RENAMED = "does not contain a field named 'nr_queued'"
 HISTOGRAM = (rf"\[\d+[KM]?(, \d+[KM]?\)|\]){BAR}",)
 
@@ -206,12 +206,12 @@ TOOLS = (
     Tool("xfsdist.bt", (r"Tracing XFS operation latency.*",), at_end=True),
 )
 
-INLINED = "there is no kernel function __blk_account_io_start"
+INLINED = "No matches for kprobe __blk_account_io_start"
 OLD = (
     Tool("old/biosnoop-pre-5.17.bt", (), lacks=dict.fromkeys(("6.1", "6.12"), INLINED)),
     Tool("old/biosnoop-pre-6.4.bt", (), lacks=dict.fromkeys(("6.1", "6.12"), INLINED)),
     Tool("old/biostacks.bt", (r"Tracing block I/O with init stacks.*",), work.read_disk, at_end=True),
     Tool("old/mdflush.bt", (), lacks=dict.fromkeys(("6.1", "6.12"), "does not contain a field named 'bi_disk'")),
     Tool("old/runqlen.bt", (r"Sampling run queue length.*", r"@runqlen:", rf"\[\d+\]{BAR}"), work.spin, at_end=True),
-    Tool("old/tcpdrop.bt", (), lacks=dict.fromkeys(("6.1", "6.12"), "there is no kernel function tcp_drop")),
+    Tool("old/tcpdrop.bt", (), lacks=dict.fromkeys(("6.1", "6.12"), "No matches for kprobe tcp_drop")),
 )
