@@ -17,6 +17,7 @@ import pytest
 from conformance_compare import Result, results
 from conformance_cpp import Walker
 from conformance_host import Mocks, compiler
+from conformance_layouts import facts, known
 from conformance_programs import SUITES
 
 ROOT = os.environ.get("PROBESCOPE_BPFTRACE_SRC", "")
@@ -98,6 +99,24 @@ def test_messages_point_at_the_same_words_and_say_the_same(
     asked = [r for each in found.values() for r in each if r.both_refuse and (r.case.place or what != "same_column")]
     assert len(asked) > 200
     assert sum(getattr(r, what) for r in asked) >= least * len(asked)
+
+
+@needs_checkout
+@needs_compiler
+def test_c_declarations_are_laid_out_as_there(tmp_path: Path) -> None:
+    """Sizes, offsets, bit fields, values of enums: a wrong one is a wrong number shown to somebody."""
+    mocks = Mocks(ROOT, tmp_path)
+    known_ones = differences("layout")
+    count = 0
+    wrong = []
+    for fact in facts(ROOT):
+        count += 1
+        found = known(fact, mocks.btf.types)
+        entry = next((k for k in known_ones if re.search(k.programs, fact.declarations, re.DOTALL)), None)
+        if found != fact.value and entry is None:
+            wrong.append(f"line {fact.line}: {fact.what} of {fact.owner} {fact.member}: {found}, not {fact.value}")
+    assert count > 150
+    assert wrong == []
 
 
 def test_the_reader_knows_the_cpp_that_it_meets() -> None:
