@@ -35,7 +35,7 @@ class Finder:
         self._ranges: list[tuple[int, int, int]] | None = None
         self._starts: list[int] = []
         self._rest: list[tuple[int, int, int]] | None = None
-        self._functions: dict[Unit, dict[int, int]] = {}
+        self._functions: dict[tuple[Unit, bool], dict[int, int]] = {}
         self._types: dict[Unit, dict[str, list[int]]] = {}
 
     # --- by address ---------------------------------------------------------------------------------------------------
@@ -74,14 +74,17 @@ class Finder:
         if unit is None:
             return None
         at = self.functions(unit).get(address)
+        if at is None:  # a method of a class that is local to a function
+            at = self.functions(unit, inner=True).get(address)
         return unit.die(at) if at is not None else None
 
-    def functions(self, unit: Unit) -> dict[int, int]:
-        """Entry address -> position of the functions of a unit."""
-        found = self._functions.get(unit)
+    def functions(self, unit: Unit, *, inner: bool = False) -> dict[int, int]:
+        """Entry address -> position of the functions of a unit; with ``inner`` also of those inside of others."""
+        inner = inner or _nests(unit)
+        found = self._functions.get((unit, inner))
         if found is None:
-            found = self._functions[unit] = {}
-            for at, abbrev in unit.select(_FUNCTION, None if _nests(unit) else CONTAINERS):
+            found = self._functions[unit, inner] = {}
+            for at, abbrev in unit.select(_FUNCTION, None if inner else CONTAINERS):
                 if not any(a in (c.AT_LOW_PC, c.AT_RANGES) for a, _, _ in abbrev.attributes):
                     continue
                 entry = entry_of(unit.die(at))
