@@ -21,6 +21,7 @@ DIR_FORMAT BPF_PROG_INFO BPF_BTF COMPRESSED CPU_PMU_CAPS CLOCK_DATA HYBRID_TOPOL
 NAMES: Mapping[int, str] = dict(enumerate(_NAMES, 1))
 NUMBERS: Mapping[str, int] = {name: number for number, name in NAMES.items()}
 BITS = 256  # of the header's bitmap
+MOST_CPUS = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,25 +139,24 @@ def _event_desc(c: Cursor) -> tuple[EventDescription, ...]:
 
 
 def _topology(c: Cursor) -> CpuTopology:
-    """Cores and sockets came with 3.?, dies with 5.3: how many CPUs there are follows from the bytes that are left."""
+    """Cores and sockets of the CPUs, then lists of dies, then the die of each CPU (from 5.3 on): how many CPUs there are
+    is not told, but only one number of them leaves no byte over."""
     cores, threads = c.strings(), c.strings()
-    rest = Cursor(c.data[c.at :], c.order == ">", c.section)
-    for pairs in (rest.left // 8, *range(rest.left // 8)):
-        probe = Cursor(rest.data, c.order == ">", c.section)
-        places = [probe.unpack("II") for _ in range(pairs)]
-        if not probe.left:
-            return CpuTopology(cores, threads, (), tuple(CpuPlace(*p) for p in places))
+    for cpus in range(1, min(c.left // 12, MOST_CPUS) + 1):
+        rest = Cursor(c.data[c.at + 8 * cpus :], c.order == ">", c.section)
         try:
-            dies = probe.strings()
+            dies = rest.strings()
         except FormatError:
             continue
-        if probe.left == 4 * pairs:
-            numbers = probe.unpack(f"{pairs}I")
-            cpus = tuple(CpuPlace(core, socket, die) for (core, socket), die in zip(places, numbers, strict=True))
-            return CpuTopology(cores, threads, dies, cpus)
-        if pairs > 4096:
-            break
-    return CpuTopology(cores, threads)
+        if dies and rest.left == 4 * cpus:
+            places = [c.unpack("ii") for _ in range(cpus)]
+            return CpuTopology(
+                cores,
+                threads,
+                dies,
+                tuple(CpuPlace(*p, d) for p, d in zip(places, rest.unpack(f"{cpus}i"), strict=True)),
+            )
+    return CpuTopology(cores, threads, (), tuple(CpuPlace(*c.unpack("ii")) for _ in range(c.left // 8)))
 
 
 def _numa(c: Cursor) -> tuple[NumaNode, ...]:

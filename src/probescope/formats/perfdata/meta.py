@@ -45,6 +45,7 @@ class Meta:
         self.attrs: list[Attr] = []
         self.ids: dict[int, int] = {}
         self.features: dict[str, Any] = {}
+        self.sections: dict[str, bytes] = {}
         self.unknown_features: dict[int, int] = {}
         self.build_ids: list[BuildId] = []
         self.threads: dict[int, str] = {}
@@ -84,6 +85,7 @@ class Meta:
             self.unknown_features[number] = len(data)
             self.tally.add("unknown-feature", f"feature {number} of a newer perf", offset)
             return
+        self.sections[name] = data
         try:
             if name == "TRACING_DATA":
                 self.add_tracing(data)
@@ -101,6 +103,7 @@ class Meta:
         self.version += 1
 
     def add_tracing(self, data: bytes) -> None:
+        self.sections["TRACING_DATA"] = data
         self.tracing = parse_tracing_data(data)
         if not self.tracing.complete:
             self.tally.add("tracing-data", "the descriptions of tracepoints are cut")

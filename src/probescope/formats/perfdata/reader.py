@@ -116,6 +116,11 @@ class PerfData:
         return self._meta.features
 
     @property
+    def sections(self) -> Mapping[str, bytes]:
+        """The same as bytes, as ``PerfDataWriter.finish`` takes them: with TRACING_DATA and all that has no value."""
+        return self._meta.sections
+
+    @property
     def unknown_features(self) -> Mapping[int, int]:
         """Bytes of features that are newer than this reader, by number."""
         return self._meta.unknown_features

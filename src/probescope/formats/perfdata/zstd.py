@@ -45,6 +45,14 @@ class Inflate:
                 data, self._stream = self._stream.unused_data, None
 
 
-def compressor(level: int) -> Any:
-    """A stream whose ``compress(data, FLUSH_BLOCK)`` output can be cut into records."""
-    return _zstd().ZstdCompressor(level)
+class Deflate:
+    """The other way round: everything given so far can be inflated from what ``flush`` has returned so far."""
+
+    def __init__(self, level: int) -> None:
+        module = _zstd()
+        self._stream: Any = module.ZstdCompressor(level)
+        self._mode = module.ZstdCompressor.FLUSH_BLOCK
+
+    def flush(self, data: bytes | memoryview) -> bytes:
+        out: bytes = self._stream.compress(data, self._mode)
+        return out
