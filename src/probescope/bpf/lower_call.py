@@ -10,6 +10,7 @@ from probescope.bpf.lower import Lower, Place
 from probescope.bpf.lower_branch import any_value
 from probescope.bpf.lower_context import tgid
 from probescope.bpf.lower_copy import branch_same, clear, copy
+from probescope.bpf.lower_frames import stack_len
 from probescope.bpf.lower_read import number_at
 from probescope.bpf.lower_scalar import narrow, number, truth
 from probescope.bpf.lower_search import branch_found, position
@@ -164,6 +165,7 @@ _NUMBERS: dict[str, Callable[[Lower, x.Call], Reg]] = {
     "bswap": _bswap,
     "percpu": _percpu,
     "socket_cookie": _socket_cookie,
+    "stack_len": stack_len,
 }
 
 # --- addresses --------------------------------------------------------------------------------------------------------

@@ -43,5 +43,8 @@ INTRINSICS: dict[str, Intrinsic] = {
     ),
     "socket_cookie": Intrinsic("Pointer(struct sock)", "U64", "the socket's cookie", pure=False),
     "comm_of": Intrinsic("U32", "String(16)", "the name of the task with this pid, empty if none", pure=False),
+    "stack_len": Intrinsic(
+        "Stack", "U64", "frames of the call stack of the moment, up to its type's depth", pure=False
+    ),
     "array_of": Intrinsic("String | Buffer", "Array(U8,n)", "the bytes"),
 }

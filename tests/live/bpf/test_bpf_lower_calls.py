@@ -109,6 +109,22 @@ def test_there_is_no_stack_where_nothing_was_interrupted():
         assert loaded.map("r") == {None: -1}
 
 
+def test_how_deep_a_stack_is():
+    """A program that is fired by hand is called by the kernel: some frames, no more than are asked for."""
+    asked = {"all": 127, "two": 2}
+    body = [
+        s.MapSet(n, None, x.Call(U64, "stack_len", (x.Stack(Opaque("kstack", depth=d)),))) for n, d in asked.items()
+    ]
+    maps = tuple(MapDecl(n, None, U64) for n in asked)
+    with Loaded(program(body, maps=maps), (unit(),), Options(features=NEW, cpus=2)) as loaded:
+        loaded.run(0)
+        assert loaded.map("two") == {None: 2}
+        assert 2 < loaded.map("all")[None] <= 127
+    with Loaded(program(body, maps=maps), (unit(kind="syscall"),), Options(features=NEW, cpus=2)) as loaded:
+        loaded.run(0)
+        assert loaded.map("all") == {None: 0}
+
+
 SPAN = Span(3, 5, 3, 9)
 REGS = Pointer(Struct("struct pt_regs"), "kernel")
 REFUSED = {

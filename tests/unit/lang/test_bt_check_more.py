@@ -67,3 +67,11 @@ def test_allowed(text):
 def test_usermode_is_known_where_nothing_was_interrupted(probe, value):
     """A clause at begin stays one that user space can run."""
     assert value in body(f"{probe} {{ print(usermode); }}")[0]
+
+
+def test_the_depth_of_a_stack():
+    """Of the present one, also out of a variable; what lies in a map may be another one."""
+    stack = "(Call u64 stack_len [(Stack (Opaque ustack bpftrace 3))])"
+    assert stack in body("uprobe:/a:f { print(len(ustack(3))); }")[0]
+    assert stack in body("uprobe:/a:f { $x = ustack(3); print(len($x)); }")[1]
+    assert "known only when it is printed" in findings("kprobe:f { @x[1] = kstack; print(len(@x[1])); }")[0].message

@@ -71,7 +71,7 @@ FUNCTIONS: dict[str, Function] = {
     "delete": _f("map", "slot ? any", "removes one key; says whether it was there"),
     "has_key": _f("map", "map any", "whether a key is there"),
     "find": _f("map", "map any any", "whether a key is there; its value is put into a variable"),
-    "len": _f("map", "any", "number of keys of a map"),
+    "len": _f("map", "any", "number of keys of a map, or of frames of a stack"),
     "is_scalar": _f("map", "map", "whether a map has no keys"),
     # aggregations
     "count": _f("agg", "", "counts"),

@@ -129,7 +129,7 @@ def len_(u: Unit, node: ast.Call) -> V:
     if not isinstance(first, ast.Map):
         v = u.expr(first)
         if isinstance(v.type, Opaque) and v.type.kind in ("kstack", "ustack"):
-            return u.error("the depth of a stack is known only when it is printed", node.span)
+            return _frames(u, v, v.type, node)
         return NOTHING if not v.known else u.error("call to len() expects a map, ustack, or kstack", node.span)
     m = u.map(first.name)
     if m.keyed is False:
@@ -138,6 +138,15 @@ def len_(u: Unit, node: ast.Call) -> V:
     if m.keyed is None:
         return u.undefined(m, first.span)
     return value(ir.Cast(I64, ir.MapLen(U64, m.name, span=node.span), span=node.span))
+
+
+def _frames(u: Unit, v: V, t: Opaque, node: ast.Call) -> V:
+    """The depth of a stack. One in a variable is that of the present moment, as no clause outlives it."""
+    if not isinstance(v.ir, ir.Stack | ir.Local):
+        message = "the depth of a stack from a map is known only when it is printed"
+        return u.error(message, node.span, "keep the depth in a map of its own")
+    stack = ir.Stack(t, span=node.span)
+    return value(ir.Cast(I64, ir.Call(U64, "stack_len", (stack,), span=node.span), span=node.span))
 
 
 def is_scalar_(u: Unit, node: ast.Call) -> V:
