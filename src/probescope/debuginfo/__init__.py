@@ -3,12 +3,16 @@
 In: bytes (of ELF and BTF files, of /proc text) and paths of files to read. Out: values: symbol tables, types and
 layouts of ``model.types``, USDT probes, names. ``sources``, ``lang``, ``plan``, ``collect`` and what lies above may
 import this; it imports ``kernel``, ``model`` and ``errors`` only. No system call but open, pread and stat of files.
-Every input is hostile: malformed bytes give ``ElfError`` or ``BtfError``, or a partial result, after bounded work.
+Every input is hostile: malformed bytes give ``ElfError``, ``BtfError`` or ``DwarfError``, or a partial result, after
+bounded work.
 
     elf            headers, sections, segments, addresses; symbols (elf_symbols), notes (elf_notes)
     btf            the type graph of the kernel and its modules; as a TypeTable in btf_types
     cdecls         C declarations as plain data; ctype_table computes their layout and chains tables
     kallsyms       kernel addresses and names
+    dwarf_open     debug information of a binary, wherever it is; dwarf_file: one file; dwarf_unit, dwarf_die: its parts
+    dwarf_find     units and functions by address, types by name; dwarf_lines: source lines; dwarf_types: a TypeTable
+    dwarf_params   parameters of a function and where they are at its entry (dwarf_calls, dwarf_expr)
     usdt           probes of .note.stapsdt, with the places of their arguments
     demangle       C++ (Itanium) and Rust names
     locate         separate debug files; libraries: bare library and program names
