@@ -109,6 +109,7 @@ class _Reader:
             if directive.name == "include":
                 self.include(directive.rest[1:-1], source.name.rpartition("/")[0], span, self.defines.source, depth + 1)
         parser = CParser(Lexer(source, made.text, self.defines.by_name, self.defines.expand))
+        parser.strict = False
         parser.enumerators = self.enumerators
         parser.seek(0)
         try:

@@ -36,6 +36,7 @@ class DeclaratorParser(StatementParser):
         super().__init__(lexer)
         self.enumerators: dict[str, int] = {}
         self.anonymous = 0
+        self.strict = True  # a script's own text: no blank between the brackets of an attribute
         self.nested: list[CStruct | CEnum] = []  # definitions without a member in the struct that is being read
         self.tags: list[str] = []  # __user and its like, up to the star that they belong to
 
@@ -145,7 +146,8 @@ class DeclaratorParser(StatementParser):
         self._qualifiers()
         while self.kind == "id" and self.token.text in _ATTRIBUTE:
             word = self.advance()
-            if self.kind != "(" or self.ahead().kind != "(":
+            inner = self.ahead()
+            if self.kind != "(" or inner.kind != "(" or (self.strict and inner.start != self.token.stop):
                 self.fail("'((' after __attribute__")
             self._read_attributes(out, word)
             self._qualifiers()
