@@ -45,6 +45,7 @@ def compile_program(program: Program, units: Sequence[Unit], options: Options) -
         programs=tuple(programs),
         counters=tuple(pieces.counters),
         btf=writer.data() if any(p.func_info for p in programs) else b"",
+        late=tuple(pieces.late),
         notes=tuple(pieces.notes),
     )
 

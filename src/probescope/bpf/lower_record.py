@@ -4,23 +4,30 @@ fixed size     a piece of the ring is reserved, filled in place and submitted
 with tails     put together in scratch memory, texts read straight to where they belong, and copied with the length
                that came of it
 no ring        the same, through the perf buffer (kernels before 5.8)
+control        what prints or clears a map, or ends: put off, not lost, where there is no room (bpf/unit.py, LATE_WORDS)
 """
 
 from __future__ import annotations
 
+from typing import cast
+
+from probescope.bpf.builder import Size
 from probescope.bpf.lir import Reg
 from probescope.bpf.lower import Lower, Place
 from probescope.bpf.lower_copy import at_most, copy_by_helper, write
 from probescope.bpf.lower_read import bounded, helper, missed
 from probescope.bpf.lower_site import data_address, located_text
 from probescope.bpf.lower_text import const_text, operand
-from probescope.bpf.pieces import GLOBALS, RING
+from probescope.bpf.pieces import GLOBALS, LATE, RING
 from probescope.bpf.unit import GLOBAL_STOP
 from probescope.ir import expr as x
 from probescope.ir import stmt as s
 from probescope.ir.walk import walk
 from probescope.model.abi import RecordLayout, align_up, has_tail, record_layout
-from probescope.model.types import Buffer, String
+from probescope.model.types import Buffer, String, width
+
+CONTROL = frozenset({"clear", "zero", "print_map", "exit"})
+"""Actions that must not get lost; their values are at most two integers."""
 
 NO_WAKEUP, FORCE_WAKEUP = 1, 2
 CURRENT_CPU = 0xFFFFFFFF
@@ -34,7 +41,9 @@ def emit(l: Lower, st: s.Emit) -> None:
     l.pieces.use(RING)
     flags = FORCE_WAKEUP if action.kind == "exit" else 0 if l.options.ring_wakeup else NO_WAKEUP
     leaves = any(isinstance(n, x.Block) for n in walk(st.values))
-    if shape.tails or leaves or not l.pieces.has_ring:
+    if action.kind in CONTROL:
+        _control(l, st, shape, flags)
+    elif shape.tails or leaves or not l.pieces.has_ring:
         _put_together(l, st, shape, flags)
     else:
         _reserve(l, st, shape, flags)
@@ -53,6 +62,30 @@ def _reserve(l: Lower, st: s.Emit, shape: RecordLayout, flags: int) -> None:
         place = Place(record, 0, "value", shape.fixed)
         _fixed(l, st, shape, place)
         b.call("ringbuf_submit", record, b.const(flags))
+    b.place(done)
+
+
+def _control(l: Lower, st: s.Emit, shape: RecordLayout, flags: int) -> None:
+    """While something is put off, what comes after it is put off too: order is kept."""
+    b = l.b
+    values = [l.scalar(v) for v in st.values]
+    late, direct, done = b.block(cold=True), b.block(), b.block()
+    words = b.map_value(LATE, l.pieces.put_off(st.action))
+    b.branch_imm("ne", b.load(b.map_value(LATE, 0), 0, 8), 0, late, direct)
+    with l.arm(direct):
+        place = l.temp(align_up(shape.fixed, 8))
+        b.store_imm(place.base, place.off, st.action, 8)
+        for value, t, off in zip(values, shape.types, shape.offsets, strict=True):
+            b.store(place.base, place.off + off, value, cast("Size", width(t)))
+        _fill_gaps(l, shape, place)
+        answer = _send(l, place, b.const(shape.fixed), flags)
+        b.branch_imm("ne", answer, 0, late, done)
+    b.place(late)
+    for i, value in enumerate(values):
+        b.store(words, 8 * (i + 1), value, 8)
+    b.atomic("add", words, 0, b.const(1), 8)
+    b.store_imm(b.map_value(LATE, 0), 0, 1, 8)
+    b.jump(done)
     b.place(done)
 
 
@@ -97,14 +130,17 @@ def _fill_gaps(l: Lower, shape: RecordLayout, place: Place) -> None:
 
 
 def _output(l: Lower, place: Place, size: Reg, flags: int) -> None:
+    l.unless("ne", _send(l, place, size, flags), 0, lambda: l.count("ring_full"))
+
+
+def _send(l: Lower, place: Place, size: Reg, flags: int) -> Reg:
+    """Not 0 where there is no room."""
     b = l.b
     if l.pieces.has_ring:
-        answer = b.call("ringbuf_output", b.map(RING), l.address(place), size, b.const(flags))
-    else:
-        if l.unit.kind == "syscall":
-            l.refuse("output from here needs a ring buffer, which this kernel does not offer")
-        answer = b.call("perf_event_output", l.fn.ctx, b.map(RING), b.const(CURRENT_CPU), l.address(place), size)
-    l.unless("ne", answer, 0, lambda: l.count("ring_full"))
+        return b.call("ringbuf_output", b.map(RING), l.address(place), size, b.const(flags))
+    if l.unit.kind == "syscall":
+        l.refuse("output from here needs a ring buffer, which this kernel does not offer")
+    return b.call("perf_event_output", l.fn.ctx, b.map(RING), b.const(CURRENT_CPU), l.address(place), size)
 
 
 # --- tails ------------------------------------------------------------------------------------------------------------

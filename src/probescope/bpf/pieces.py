@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 
 from probescope.bpf.storage import MMAPABLE, Storage, storages
-from probescope.bpf.unit import GLOBAL_WORDS, Counter, CounterKind, MapSpec, Options
+from probescope.bpf.unit import GLOBAL_WORDS, LATE_WORDS, Counter, CounterKind, MapSpec, Options
 from probescope.diagnostics import NOWHERE, Span
 from probescope.errors import LimitError
 from probescope.ir.program import Program
@@ -17,6 +17,7 @@ from probescope.model import unwind
 from probescope.model.abi import align_up
 
 RING, COUNTERS, GLOBALS, SCRATCH, CONSTANTS = "ring", "counters", "globals", "scratch", "constants"
+LATE = "late"
 
 UNWIND_PIDS, UNWIND_TABLES, UNWIND_WANTED = "unwind_pids", "unwind_tables", "unwind_wanted"
 
@@ -51,6 +52,7 @@ class Pieces:
         self._unwind: dict[str, MapSpec] = {}
         self._scratch = 0
         self._used: set[str] = set()
+        self.late: dict[int, int] = {}  # actions that can be put off, in order
 
     @property
     def has_ring(self) -> bool:
@@ -65,6 +67,11 @@ class Pieces:
         """Byte offset, in the counters map, of the word for this loss or error."""
         self.use(COUNTERS)
         return 8 * self.counters.setdefault(Counter(kind, clause, map_, span), len(self.counters))
+
+    def put_off(self, action: int) -> int:
+        """Byte offset, in the late map, of the words of an action."""
+        self.use(LATE)
+        return 8 * (1 + LATE_WORDS * self.late.setdefault(action, len(self.late)))
 
     def constant(self, data: bytes, align: int = 1) -> int:
         """Offset of ``data`` in the constants map."""
@@ -126,6 +133,7 @@ class Pieces:
             RING: self._ring,
             GLOBALS: lambda: MapSpec(GLOBALS, "globals", _ARRAY, 4, 8 * GLOBAL_WORDS, 1, MMAPABLE),
             COUNTERS: lambda: MapSpec(COUNTERS, "counters", _ARRAY, 4, 8 * len(self.counters), 1, MMAPABLE),
+            LATE: lambda: MapSpec(LATE, "late", _ARRAY, 4, 8 * (1 + LATE_WORDS * len(self.late)), 1, MMAPABLE),
             SCRATCH: lambda: MapSpec(SCRATCH, "scratch", _PERCPU_ARRAY, 4, self._scratch, SCRATCH_LEVELS, per_cpu=True),
             CONSTANTS: self._constants_map,
         }

@@ -71,7 +71,7 @@ class Options:
     unwind: bool = False  # user stacks by unwind tables, where user space gives some (model/unwind.py)
 
 
-MapRole = Literal["state", "ring", "stacks", "scratch", "globals", "counters", "constants", "unwound", "unwind"]
+MapRole = Literal["state", "ring", "late", "stacks", "scratch", "globals", "counters", "constants", "unwound", "unwind"]
 
 # The globals map: an array of one value, these u64 words by index.
 GLOBAL_ACTIVE = 0  # not 0 from activation on
@@ -81,6 +81,11 @@ GLOBAL_WALL = 3  # nanoseconds to add to CLOCK_BOOTTIME for CLOCK_REALTIME
 GLOBAL_TAI = 4  # nanoseconds to add to CLOCK_BOOTTIME for CLOCK_TAI, where the kernel has no helper for it
 GLOBAL_ZERO = 7  # always 0, which the verifier cannot know
 GLOBAL_WORDS = 8
+
+# The late map: an array of one value, u64 words. Word 0 is not 0 when something was put off: what clears, prints or
+# ends and found the ring full. Then for each item of ``Object.late`` (numbers of actions) LATE_WORDS: how often, and
+# the values of the last time.
+LATE_WORDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +166,7 @@ class Object:
     programs: tuple[ProgSpec, ...]
     counters: tuple[Counter, ...] = ()
     btf: bytes = b""
+    late: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()  # choices worth telling (explain): bpf_loop or unrolled, per CPU or shared...
 
     def map(self, name: str) -> MapSpec:

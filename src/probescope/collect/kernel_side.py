@@ -12,6 +12,7 @@ from probescope.bpf.unit import GLOBAL_ACTIVE, GLOBAL_START, GLOBAL_STOP, GLOBAL
 from probescope.collect.actions import Actions
 from probescope.collect.btfs import KernelBtf
 from probescope.collect.execute import Execution
+from probescope.collect.late import Late
 from probescope.collect.losses import Losses
 from probescope.collect.maps import KernelStore
 from probescope.collect.options import SessionOptions
@@ -51,6 +52,7 @@ class KernelSide:
         self.execution: Execution | None = None
         self._ring: RingBuffer | PerfBuffer | None = None
         self._globals: Mapping | None = None
+        self._late: Late | None = None
         self._reader: RecordReader | None = None
         self._walk: Thread | None = None
         self._attached = False
@@ -75,6 +77,9 @@ class KernelSide:
         ring = self._spec("ring")
         if ring is not None:
             self._ring = self._open_ring(ring, self.execution.maps[ring.name])
+        late = self._map("late")
+        if late is not None:
+            self._late = Late(late.mmap(), self.object.late, self.program)
         counters, missed = self._map("counters"), self.execution.missed
         self._losses = Losses(self.program, self.object, counters, missed, self.build.ring_bytes)
 
@@ -120,13 +125,23 @@ class KernelSide:
         """Acts on all that is in the ring; whether it was much, and looking again at once is worth while."""
         if self._ring is None or self._reader is None:
             return False
+        late = self._late is not None and self._late.noticed(self._ring)
         found = self._ring.consume()
-        much = False
+        much = late
         for records in found if isinstance(found, list) else [found]:
             if len(records):
                 self._reader.take(records)
             much = much or len(records.data) > MUCH
+        if late:
+            self._take_late()
         return much
+
+    def _take_late(self, *, last: bool = False) -> None:
+        """Carries out what found the ring full, when all that was in it then has been read."""
+        if self._late is None or self._reader is None or self._ring is None:
+            return
+        for action, values in self._late.due(self._ring, last=last):
+            self._reader.perform(action, values)
 
     def run_once(self, step: RunOnce) -> None:
         self._execution.run_once(step)
@@ -146,6 +161,7 @@ class KernelSide:
             self._walk.join()
         self._execution.detach()
         self.drain()
+        self._take_late(last=True)
         self._attached = False
 
     def losses(self, *, final: bool) -> Iterator[Lost]:
@@ -168,10 +184,10 @@ class KernelSide:
         if self._walk is not None:
             self._poke(GLOBAL_STOP, 1)
             self._walk.join()
-        for held in (self._ring, self._globals, self.execution):
+        for held in (self._ring, self._late, self._globals, self.execution):
             if held is not None:
                 held.close()
-        self._ring = self._globals = None
+        self._ring = self._late = self._globals = None
 
     # --- inside
     # ---------------------------------------------------------------------------------------------------------

@@ -61,6 +61,12 @@ class RecordReader:
         self.seen += at
         self._actions.flush()
 
+    def perform(self, action: int, values: tuple[int, ...]) -> None:
+        """One that came by another way than the ring."""
+        if not self._actions.exit.muted:
+            self._actions.perform(action, values)
+            self._actions.flush()
+
     def _take_columns(self, records: Records) -> None:
         import numpy as np
 

@@ -57,6 +57,15 @@ class RingBuffer:
         """For poll and epoll: readable when the producer woke its readers."""
         return self._ring.__index__()
 
+    @property
+    def produced(self) -> int:
+        """How many bytes were ever put in, those not yet committed included."""
+        return self._producer[0]
+
+    @property
+    def consumed(self) -> int:
+        return self._consumer[0]
+
     def available(self) -> int:
         """Bytes between the reader and the producer, records not yet committed included."""
         return self._producer[0] - self._consumer[0]
