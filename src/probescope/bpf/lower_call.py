@@ -8,7 +8,7 @@ from probescope.bpf.kinds import in_register, reg_bytes
 from probescope.bpf.lir import Block, Reg
 from probescope.bpf.lower import Lower, Place
 from probescope.bpf.lower_branch import any_value
-from probescope.bpf.lower_context import tgid
+from probescope.bpf.lower_context import seen_tgid
 from probescope.bpf.lower_copy import branch_same, clear, copy
 from probescope.bpf.lower_frames import stack_len
 from probescope.bpf.lower_read import number_at
@@ -241,7 +241,7 @@ def _mac(l: Lower, e: x.Call, place: Place) -> None:
 
 def _usym(l: Lower, e: x.Call, place: Place) -> None:
     l.b.store(place.base, place.off, l.scalar(e.args[0]), 8)
-    l.b.store(place.base, place.off + 8, tgid(l), 4)
+    l.b.store(place.base, place.off + 8, seen_tgid(l), 4)
     l.b.store_imm(place.base, place.off + 12, 0, 4)
 
 

@@ -57,6 +57,13 @@ def tgid(l: Lower, arg: str = "") -> Reg:
     return reg
 
 
+def seen_tgid(l: Lower) -> Reg:
+    """The process as our own /proc calls it: names are found there. 0 for one outside of our namespace, which has no
+    number there."""
+    known = l.options.namespace is not None and not l.features.lacks("helper:get_ns_current_pid_tgid")
+    return tgid(l, "curr_ns" if known else "")
+
+
 def _tid(l: Lower, arg: str) -> Reg:
     return l.b.zext(_ids(l, arg), 32)
 

@@ -251,10 +251,10 @@ def _bytes_as_text(l: Lower, e: x.Cast, place: Place, size: int, exact: bool) ->
 
 def _opaque(l: Lower, e: x.Cast, place: Place) -> None:
     if isinstance(e.type, Opaque) and e.type.kind == "usym" and in_register(e.x.type):
-        from probescope.bpf.lower_context import tgid
+        from probescope.bpf.lower_context import seen_tgid
 
         l.b.store(place.base, place.off, l.scalar(e.x), 8)
-        l.b.store(place.base, place.off + 8, tgid(l), 4)
+        l.b.store(place.base, place.off + 8, seen_tgid(l), 4)
         l.b.store_imm(place.base, place.off + 12, 0, 4)
     else:
         copied(l, e.x, place, True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from probescope.bpf import lower_unwind
 from probescope.bpf.lir import Reg
 from probescope.bpf.lower import Lower
-from probescope.bpf.lower_context import tgid
+from probescope.bpf.lower_context import seen_tgid
 from probescope.ir import expr as x
 from probescope.model.types import Opaque
 
@@ -29,7 +29,7 @@ def stack(l: Lower, e: x.Stack) -> Reg:
         return l.b.const(NO_STACK)
     if t.kind == "kstack":
         return _by_kernel(l, l.pieces.stacks(False, t.depth), 0)
-    process = tgid(l)
+    process = seen_tgid(l)
     number = _user(l, t.depth, process)
     return l.b.alu("or", number, l.b.alu_imm("shl", process, 32))
 

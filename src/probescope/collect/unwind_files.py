@@ -12,7 +12,7 @@ from collections.abc import Callable
 from probescope.debuginfo.elf import PT_LOAD, ElfFile
 from probescope.debuginfo.elf_headers import Segment
 from probescope.debuginfo.elf_source import FileSource
-from probescope.debuginfo.locate import in_root
+from probescope.debuginfo.locate import mapped_file
 from probescope.debuginfo.symbolize import Mapping
 from probescope.debuginfo.unwind_table import framed_share, table_of
 from probescope.errors import ElfError, KernelError
@@ -69,7 +69,7 @@ class Files:
         if not m.path.startswith("/") or m.path.startswith(("/memfd:", "//anon", "/dev/zero")):
             return None
         try:
-            source = FileSource(getattr(m, "file", "") or in_root(root, m.path))
+            source = FileSource(getattr(m, "file", "") or mapped_file(root, m.path, m.inode))
         except ElfError:
             return None
         if m.inode and not root and source.identity[1] != m.inode:

@@ -46,6 +46,22 @@ def in_root(root: str, path: str) -> str:
     return "/".join((root, *done))
 
 
+def mapped_file(root: str, path: str, inode: int) -> str:
+    """Where the file of a mapping lies for us. perf tells ``path`` as the process sees it; /proc/PID/maps tells it from
+    our own root where our mounts lead there, as to the files of a process that did chroot(2). The inode decides."""
+    inner = in_root(root, path)
+    if inner == path or not inode or _inode(inner) == inode:
+        return inner
+    return path if _inode(path) == inode else inner
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.stat(path).st_ino
+    except (OSError, ValueError):
+        return 0
+
+
 def _readlink(path: str) -> str:
     try:
         return os.readlink(path)

@@ -20,7 +20,7 @@ from probescope.debuginfo.elf import SHT_SYMTAB, ElfFile
 from probescope.debuginfo.elf_source import FileSource
 from probescope.debuginfo.elf_symbols import Symbol, SymbolSet
 from probescope.debuginfo.kallsyms import Kallsyms
-from probescope.debuginfo.locate import debug_file, in_root
+from probescope.debuginfo.locate import debug_file, in_root, mapped_file
 from probescope.errors import ElfError
 
 MAX_OBJECTS = 192
@@ -270,7 +270,7 @@ class UserSymbols:
     def _open(self, m: Mapping, root: str) -> tuple[object, ...]:
         """Opens the file; the key is what it is, so that one file under two names is read once."""
         try:
-            source = FileSource(getattr(m, "file", "") or in_root(root, m.path))
+            source = FileSource(getattr(m, "file", "") or mapped_file(root, m.path, m.inode))
         except ElfError:
             return ("none",)
         key = source.identity

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from probescope.debuginfo import libraries
 from probescope.debuginfo.elf import ElfFile
-from probescope.debuginfo.locate import in_root
+from probescope.debuginfo.locate import in_root, mapped_file
 from probescope.diagnostics import nearest
 from probescope.errors import ElfError, KernelError, ProbeError
 from probescope.kernel import procfs
@@ -127,7 +127,7 @@ def _mapped(pid: int) -> Iterator[tuple[str, str]]:
         if m.executable and m.path.startswith("/") and (m.device, m.inode) not in seen:
             seen.add((m.device, m.inode))
             link = f"/proc/{pid}/map_files/{m.start:x}-{m.end:x}"
-            yield m.path, link if m.deleted else in_root(root, m.path)
+            yield m.path, link if m.deleted else mapped_file(root, m.path, m.inode)
 
 
 def _everything(source: str, ctx: ResolveContext) -> list[str]:

@@ -15,7 +15,7 @@ from probescope.debuginfo.binary import Binary
 from probescope.debuginfo.elf import ElfFile
 from probescope.debuginfo.insn import cost, is_slow
 from probescope.debuginfo.libraries import Library
-from probescope.debuginfo.locate import crc32, debug_file, in_root
+from probescope.debuginfo.locate import crc32, debug_file, in_root, mapped_file
 from probescope.errors import ElfError, ProbeError
 
 BUILD_ID = bytes(range(0xA0, 0xB4))
@@ -300,3 +300,16 @@ def test_cost_of_aarch64_instructions() -> None:
     assert {w: cost(w.to_bytes(4, "little"), "aarch64") for w in words} == words
     assert cost(b"\0\0", "aarch64") == "unknown"
     assert cost(b"\x55", "riscv") == "unknown"
+
+
+def test_the_file_of_a_mapping_is_found_by_its_inode(tmp_path):
+    """perf tells paths as the process sees them, /proc/PID/maps as we do; only the inode says which it was."""
+    root = tmp_path / "root"
+    (root / "bin").mkdir(parents=True)
+    file = root / "bin" / "x"
+    file.write_text("")
+    inode = file.stat().st_ino
+    assert mapped_file(str(root), "/bin/x", inode) == str(file)
+    assert mapped_file(str(root), str(file), inode) == str(file)
+    assert mapped_file(str(root), str(file), inode + 1) == f"{root}{file}"  # another file has that name now
+    assert mapped_file("", "/bin/x", 5) == "/bin/x"

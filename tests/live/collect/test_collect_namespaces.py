@@ -1,0 +1,51 @@
+"""Processes are called by the numbers, and files by the paths, of the namespace that we see them from."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from collect_programs import work
+from collect_run import COMMAND, PATIENCE, Running, environment, until
+
+IN_A_NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc"]
+
+
+def test_collect_stacks_in_a_pid_namespace() -> None:
+    """Inside of a container, /proc has the container's numbers: stacks and symbols have their names all the same."""
+    if subprocess.run([*IN_A_NAMESPACE, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespaces can be made here")
+    program = f'uprobe:{work()}:numbers {{ @s[pid == cpid, ustack(1)] = count(); @y[usym(reg("ip"))] = count(); }}'
+    args = [*IN_A_NAMESPACE, *COMMAND, "-e", program, "-c", f"{work()} numbers 5"]
+    done = subprocess.run(args, capture_output=True, text=True, env=environment(), timeout=PATIENCE, check=False)
+    assert re.search(r"@s\[true, \n +numbers\+0\n\]: 5\n", done.stdout), done.stdout + done.stderr
+    assert "@y[numbers]: 5\n" in done.stdout
+
+
+def test_collect_a_process_with_a_root_of_its_own(tmp_path: Path) -> None:
+    """After chroot(2), /proc/PID/maps tells paths from our root, and the process knows others: its libraries are found
+    by their bare names, and its stacks are named."""
+    root = tmp_path / "root"
+    for path in [work(), "/bin/sh", *_libraries(work(), "/bin/sh")]:
+        place = Path(f"{root}{path}")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, place)
+    loop = f"while :; do {work()} numbers 1 >&2; done"
+    target = subprocess.Popen(["chroot", root, "/bin/sh", "-c", loop], stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: os.readlink(f"/proc/{target.pid}/exe").startswith(str(root)), "it did not change its root")
+        program = "uprobe:libc:malloc { @[ustack(1)] = count(); }"
+        with Running(f"{program} interval:ms:500 {{ exit(); }}", "-p", str(target.pid)) as session:
+            assert re.search(r"malloc\+0\n\]: \d", session.wait().out)
+    finally:
+        target.kill()
+        target.wait()
+
+
+def _libraries(*programs: str) -> list[str]:
+    told = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"(?m)^\s.*?(/\S+) \(0x", told)
