@@ -104,7 +104,8 @@ def _line(name: str, arguments: list[str] | None, *, as_json: bool) -> str:
 
         found: dict[str, object] = {"probe": name, "source": name.partition(":")[0]}
         return visible_json(json.dumps(found if arguments is None else {**found, "arguments": arguments})) + "\n"
-    text = "".join([name + "\n", *(f"    {a}\n" for a in arguments or ())])
+    end = ["};\n"] if name.endswith("{") else []
+    text = "".join([name + "\n", *(f"    {a}\n" for a in arguments or ()), *end])
     return visible(text) if sys.stdout.isatty() else text
 
 

@@ -79,15 +79,23 @@ def _map_text(o: MapOut) -> str:
 
 
 def map_text(o: MapOut) -> str:
-    """All entries of a map, a line each; histograms have an empty line after each."""
+    """All entries of a map, a line each; histograms have an empty line after each, and series end at the same time."""
+    t = o.value_type
+    if isinstance(t, Agg) and t.kind == "tseries":
+        latest = max((max(v) for _, v in o.items if v), default=None)
+        return "".join(f"{_entry_name(o, k)}:\n{tseries_text(t, v, latest)}\n" for k, v in o.items)
     return "".join(entry_text(o, k, v) for k, v in o.items)
 
 
 def entry_text(o: MapOut, key: Any, value: Any) -> str:
     """``@name[key]: value``; a histogram begins on its own line and is followed by an empty one."""
-    name = f"@{o.name}" if o.key_type is None else f"@{o.name}[{key_text(o.key_type, key)}]"
+    name = _entry_name(o, key)
     body = body_text(o.value_type, value, o.div)
     return f"{name}:\n{body}\n" if _is_block(o.value_type) else f"{name}: {body}"
+
+
+def _entry_name(o: MapOut, key: Any) -> str:
+    return f"@{o.name}" if o.key_type is None else f"@{o.name}[{key_text(o.key_type, key)}]"
 
 
 def _is_block(t: Type | Agg) -> bool:

@@ -19,12 +19,13 @@ WIDTH = 53
 _UNITS = ((10**9, "", 0), (10**6, ".ms", 3), (10**3, ".us", 6), (1, ".ns", 9))
 
 
-def points(t: Agg, state: dict[int, Any]) -> list[tuple[int, int | None]]:
-    """(start of the interval in ns since the epoch, its value or ``None``), from the first interval to the last."""
+def points(t: Agg, state: dict[int, Any], latest: int | None = None) -> list[tuple[int, int | None]]:
+    """(start of the interval in ns since the epoch, its value or ``None``), from the first interval to the last, or to
+    the one with the number ``latest``."""
     if not state:
         return []
     interval = t.args[0]
-    first, last = min(state), max(state)
+    first, last = min(state), max(state) if latest is None else latest
     return [(i * interval, None if i not in state else _number(state[i])) for i in range(first, last + 1)]
 
 
@@ -37,15 +38,15 @@ def _number(state: Any) -> int:
     return divide(*state) if isinstance(state, tuple) else state or 0
 
 
-def tseries_text(t: Agg, state: dict[int, Any]) -> str:
-    rows = points(t, state)
+def tseries_text(t: Agg, state: dict[int, Any], latest: int | None = None) -> str:
+    rows = points(t, state, latest)
     if not rows:
         return "<no data>\n"
     unit, digits = next((u, d) for size, u, d in _UNITS if t.args[0] % size == 0)
     values = [v for _, v in rows if v is not None]
     low, high = min(values), max(values)
     if low == high:
-        low, high = low - 1, high + 1
+        low, high = low - 1 if low or getattr(t.value, "signed", True) else 0, high + 1
     head = f"hh:mm:ss{unit}"
     pad = " " * (8 + (digits + 1 if digits else 0) + 1)
     scale = f"{pad}{low:<21}{high:>{WIDTH - 21}}\n"

@@ -16,6 +16,9 @@ from probescope.model.types import U64, Agg, Int
 
 MAX_BUCKETS = 1000
 MAX_INTERVALS = 1_000_000
+CLOCK_MAP = "BPFTRACE_DUMMY_TS_MAP"
+"""A variable of the environment: the map without keys that a tseries takes for its clock, in nanoseconds since the
+epoch. For tests, whose output must not depend on when they run."""
 _SERIES = ("sum", "min", "max", "avg")
 _LAST = 5
 """tseries: the value observed last in each interval; the others are numbered by their place in
@@ -38,13 +41,17 @@ def update(u: Unit, node: ast.Assign, call: ast.Call) -> None:
     assert agg is not None
     if s.ok:
         e = None if value is None else cast(value, settle(agg.value))
-        number = _interval(args) if call.function == "tseries" else None
+        number = _interval(u, call, args) if call.function == "tseries" else None
         u.emit(MapUpdate(s.info.name, s.key, e, number, span=node.span))
 
 
-def _interval(args: tuple[int, ...]) -> ir.Expr:
+def _interval(u: Unit, call: ast.Call, args: tuple[int, ...]) -> ir.Expr:
     """The number of the present interval of a tseries, counted from the epoch: each is shown with its time of day."""
-    return ir.Binary(U64, "div", ir.Context(U64, "nsecs", "realtime"), ir.Const(U64, args[0]))
+    now: ir.Expr | None = ir.Context(U64, "nsecs", "realtime")
+    clock = u.program.env.script.environment.get(CLOCK_MAP, "")
+    if clock.startswith("@"):
+        now = u.read(u.expr(ast.Map(call.span, clock[1:])), call.span)
+    return ir.Binary(U64, "div", cast(now, U64) if now is not None else ir.Const(U64, 0), ir.Const(U64, args[0]))
 
 
 def _observed(u: Unit, call: ast.Call) -> tuple[ir.Expr | None, Int | None]:
