@@ -45,6 +45,8 @@ ALLOWED = (ScriptError, UsageError, ProbeError, LimitError, KernelError)
 GOLDEN = HERE.parents[1] / "golden" / "lang" / "bt_lower.txt"
 
 OWN = (
+    """kprobe:f { $a = 1; $p = &$a; $s = comm; $q = (int8 *)&$s; for ($i : 0..5) { $a += *$p; $x = &$i; } @[*$q] = *$p;
+@len = len(kstack); $k = ustack(3); print((len($k), $p, *&$a)); print("ab" + 1 == "b"); print(~0 - 5 * 3); }""",
     """BEGIN { @a[pid, comm] = count(); @b = hist(nsecs); @c = lhist(pid, 0, 100, 10); @d = avg(pid); exit(); }""",
     """kprobe:f { @start[tid] = nsecs; } kretprobe:f /@start[tid]/ { $d = nsecs - @start[tid];
 @us = hist($d / 1000); delete(@start, tid); printf("%d %s %x\\n", $d, comm, retval); }""",
