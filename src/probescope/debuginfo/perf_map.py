@@ -10,38 +10,69 @@ from __future__ import annotations
 
 import os
 import stat
+from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import pairwise
 
 MAX_BYTES = 1 << 26
+MAX_NAME = 4096
+"""Bytes of a name that are shown."""
 
 
 class PerfMap:
-    """Functions by address. Of two lines with the same start the later one wins: code is thrown away and made anew."""
+    """Functions by address. Of two lines with the same start the later one wins: code is thrown away and made anew.
+
+    Millions of lines may come from anybody: the text is kept as it is, and three numbers for each line."""
 
     def __init__(self, text: bytes) -> None:
-        table: dict[int, tuple[int, bytes]] = {}
-        for line in text.split(b"\n"):
-            parts = line.split(b" ", 2)
-            try:
-                start, size = int(parts[0], 16), int(parts[1], 16)
-            except (ValueError, IndexError):
-                continue
-            if len(parts) == 3 and 0 <= start < 1 << 64 and 0 <= size < 1 << 64:
-                table[start] = (size, parts[2])
-        self._starts = sorted(table)
-        self._table = table
+        self._text = text
+        starts, sizes, names = array("Q"), array("Q"), array("Q")
+        for start, size, name in _lines(text):
+            starts.append(start)
+            sizes.append(size)
+            names.append(name)
+        order = sorted(range(len(starts)), key=starts.__getitem__)  # stable: the later ones come later
+        last = [i for i, j in pairwise([*order, -1]) if j < 0 or starts[i] != starts[j]]
+        self._starts, self._sizes, self._names = (array("Q", map(a.__getitem__, last)) for a in (starts, sizes, names))
 
     def __len__(self) -> int:
         return len(self._starts)
 
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        return len(self._text) + 24 * len(self._starts)
+
     def at(self, address: int) -> tuple[str, int] | None:
         """(name, offset in bytes)."""
         k = bisect_right(self._starts, address) - 1
-        if k < 0:
+        if k < 0 or address >= self._starts[k] + self._sizes[k]:
             return None
-        start = self._starts[k]
-        size, name = self._table[start]
-        return (name.decode("utf-8", "replace"), address - start) if address < start + size else None
+        begin = self._names[k]
+        end = self._text.find(b"\n", begin, begin + MAX_NAME)
+        name = self._text[begin : end if end >= 0 else begin + MAX_NAME]
+        return name.decode("utf-8", "replace"), address - self._starts[k]
+
+
+def _lines(text: bytes) -> Iterator[tuple[int, int, int]]:
+    """Start and size of each well-formed line, and where its name begins in the text."""
+    at = 0
+    while at < len(text):
+        end = text.find(b"\n", at)
+        end = len(text) if end < 0 else end
+        head = text[at : min(end, at + _HEAD)].split(b" ", 2)
+        if len(head) == 3 and b"_" not in head[0] + head[1]:  # Python's own way to write numbers
+            try:
+                start, size = int(head[0], 16), int(head[1], 16)
+            except ValueError:
+                start = size = -1
+            if 0 <= start < 1 << 64 and 0 <= size < 1 << 64:
+                yield start, size, at + len(head[0]) + len(head[1]) + 2
+        at = end + 1
+
+
+_HEAD = 80  # bytes in which both numbers stand
 
 
 def load(path: str) -> tuple[PerfMap, int] | None:

@@ -26,6 +26,8 @@ from probescope.errors import ElfError
 MAX_OBJECTS = 192
 """ELF files that are kept open; the least recently used one is let go first."""
 MAX_PERF_MAPS = 64
+MAX_PERF_MAP_BYTES = 1 << 27
+"""Of all that are kept: anybody may write such files."""
 _MAX_NAMELESS = 1 << 16
 _VSYSCALL = {0: "gettimeofday", 0x400: "time", 0x800: "getcpu"}
 
@@ -307,6 +309,8 @@ class UserSymbols:
         if loaded is None:
             return known[0] if known else None
         self._perf_maps[path] = loaded
-        while len(self._perf_maps) > MAX_PERF_MAPS:
+        while len(self._perf_maps) > MAX_PERF_MAPS or (
+            len(self._perf_maps) > 1 and sum(m.bytes for m, _ in self._perf_maps.values()) > MAX_PERF_MAP_BYTES
+        ):
             self._perf_maps.pop(next(iter(self._perf_maps)))
         return loaded[0]

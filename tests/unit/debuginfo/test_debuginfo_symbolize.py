@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,36 @@ def test_perf_map_lines() -> None:
         None,
         None,
     ]
+
+
+def test_perf_map_of_a_hostile_writer() -> None:
+    """Half a million lines cost a few times their own size; a name of megabytes is cut, and neither numbers of
+    megabytes nor underscores, which Python would take, are numbers."""
+    text = b"".join(b"%x 10 function_%d\n" % (0x7F0000000000 + 16 * i, i) for i in range(500_000))
+    tracemalloc.start()
+    m = PerfMap(text)
+    now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert m.at(0x7F0000000000 + 16 * 499_999 + 5) == ("function_499999", 5)
+    assert now < 24 * 500_000 + 1_000_000
+    assert peak < 6 * len(text)
+    long = PerfMap(b"10 10 " + b"x" * 10_000_000 + b"\n" + b"1" * 1_000_000 + b" 10 y\n20 10 z\n3_0 1_0 u\n")
+    assert long.at(0x10) == ("x" * 4096, 0)
+    assert long.at(0x2F) == ("z", 15)
+    assert len(long) == 2
+
+
+def test_perf_maps_are_kept_as_far_as_memory_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many processes with great maps: the first ones are let go and read again when they are asked for."""
+    monkeypatch.setattr(symbolize, "MAX_PERF_MAP_BYTES", 3000)
+    (tmp_path / "tmp").mkdir()
+    spaces = [AddressSpace([], str(tmp_path), pid) for pid in range(1, 6)]
+    for space in spaces:
+        (tmp_path / "tmp" / f"perf-{space.pid}.map").write_bytes(b"1000 10 f%d\n" % space.pid + b"#" * 1000)
+    symbols = UserSymbols()
+    for _ in range(2):
+        assert [symbols.symbolize(s, [0x1000])[0].symbol for s in spaces] == ["f1", "f2", "f3", "f4", "f5"]
+    assert len(symbols._perf_maps) == 2
 
 
 def test_vdso_and_vsyscall() -> None:
