@@ -66,7 +66,9 @@ class Columns:
         """All of ``rows`` are samples. Also which of them had to be dropped, if any."""
         parts, bad, mixed = self.parts(rows)
         if bad is not None:
-            self.tally.add("sample", "samples that are shorter than what is in them", rows.base, int(bad.sum()))
+            self.tally.add(
+                "sample", "samples that are shorter than what is in them", rows.place(int(bad.argmax())), int(bad.sum())
+            )
             kept = rows.picked(~bad)
             batch, more = self.samples(kept)
             if more is not None:
@@ -156,10 +158,10 @@ class Columns:
                 one = side_record(int(head & 0xFFFFFFFF), int(head >> 32 & 0xFFFF), cursor, Trailer(*trailers[i]))
             except FormatError as error:
                 name = r.name_of(head & 0xFFFFFFFF)
-                self.tally.add("record", f"a {name} record that cannot be read: {error.what}", rows.base)
+                self.tally.add("record", f"a {name} record that cannot be read: {error.what}", rows.base + start * 8)
                 continue
             if one is None:
-                self.tally.add("unknown-record", f"records of type {head & 0xFFFFFFFF}", rows.base)
+                self.tally.add("unknown-record", f"records of type {head & 0xFFFFFFFF}", rows.base + start * 8)
             else:
                 found.append((place, one))
         return tuple(found)

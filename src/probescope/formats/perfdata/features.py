@@ -139,8 +139,8 @@ def _event_desc(c: Cursor) -> tuple[EventDescription, ...]:
 
 
 def _topology(c: Cursor) -> CpuTopology:
-    """Cores and sockets of the CPUs, then lists of dies, then the die of each CPU (from 5.3 on): how many CPUs there are
-    is not told, but only one number of them leaves no byte over."""
+    """Cores and sockets of the CPUs, then lists of dies, then the die of each CPU (from 5.3 on): how many CPUs there
+    are is not told, but only one number of them leaves no byte over."""
     cores, threads = c.strings(), c.strings()
     for cpus in range(1, min(c.left // 12, MOST_CPUS) + 1):
         rest = Cursor(c.data[c.at + 8 * cpus :], c.order == ">", c.section)
@@ -154,7 +154,10 @@ def _topology(c: Cursor) -> CpuTopology:
                 cores,
                 threads,
                 dies,
-                tuple(CpuPlace(*p, d) for p, d in zip(places, rest.unpack(f"{cpus}i"), strict=True)),
+                tuple(
+                    CpuPlace(core, socket, die)
+                    for (core, socket), die in zip(places, rest.unpack(f"{cpus}i"), strict=True)
+                ),
             )
     return CpuTopology(cores, threads, (), tuple(CpuPlace(*c.unpack("ii")) for _ in range(c.left // 8)))
 

@@ -47,6 +47,10 @@ class Rows:
     def picked(self, which: Column | slice) -> Rows:
         return Rows(self.buffer, self.heads[which], self.at[which], self.time[which], self.event[which], self.base)
 
+    def place(self, row: int) -> int:
+        """In the file, about: rows of several blocks count from the largest of them."""
+        return max(self.base + int(self.at[row]) * 8, 0)
+
     @property
     def size(self) -> Places:
         """Of each record, in words."""
@@ -138,7 +142,7 @@ class Order:
         late = int(np.searchsorted(key, self.gone))
         late = late and int((rows.time[:late] != 0).sum())
         if late:
-            self.tally.add("order", "records come later than the order of the file allows", rows.base, late)
+            self.tally.add("order", "records come later than the order of the file allows", rows.place(0), late)
         self.gone = max(self.gone, int(key[-1]))
         return rows
 

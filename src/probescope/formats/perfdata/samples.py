@@ -158,7 +158,7 @@ def _branches(w: _Walk) -> None:
 
 
 #: Bit fields of struct perf_branch_entry, from the first on: their sizes.
-BRANCH_FLAGS = (1, 1, 1, 1, 16, 4, 2, 4, 3, 32)
+BRANCH_FLAGS = (1, 1, 1, 1, 16, 4, 2, 4, 3, 31)
 
 
 def little_branch_flags(flags: Words) -> Words:

@@ -112,6 +112,8 @@ def _in_lanes(heads: Words, at: int) -> tuple[Places, int]:
             last = int(wrong[np.searchsorted(wrong, lane)])
             pieces.append(np.flatnonzero(marks[at : limits[last]]) + at)
             at = int(ends[last])
+            if at < limits[last]:
+                break  # it stopped inside
         else:
             until = int(starts[lane]) if lane < len(starts) else len(heads)
             more, at = _one_by_one(heads, at, until)
