@@ -25,16 +25,18 @@ VECTOR_REGISTERS = 8
 IN_VECTOR = "is passed in a floating-point register, which BPF cannot read"
 EMPTY = "has no bytes"
 UNKNOWN = "is of a type that is not known here"
+AFTER_UNKNOWN = "follows a parameter whose place is not known"
 
 
 class Passed(NamedTuple):
-    """``registers`` hold the value, eight bytes each; or it is at ``stack`` bytes from the stack pointer at entry.
-    ``by_address``: what is there is the value's address. ``lost``: why it cannot be read."""
+    """``registers`` hold the value, eight bytes each or as many as ``parts`` says; or it is at ``stack`` bytes from the
+    stack pointer at entry. ``by_address``: what is there is the value's address. ``lost``: why it cannot be read."""
 
     registers: tuple[str, ...] = ()
     stack: int = -1
     by_address: bool = False
     lost: str = ""
+    parts: tuple[int, ...] = ()
 
 
 class Param(NamedTuple):
@@ -54,6 +56,7 @@ class Shape(NamedTuple):
     memory: bool
     equal: int = 0
     single: bool = True  # no struct
+    pair: tuple[int, ...] = ()  # offsets of its scalars, where they are two
 
 
 class _Scalar(NamedTuple):
@@ -65,7 +68,8 @@ class _Scalar(NamedTuple):
 def arguments(
     parameters: Sequence[Param], result: Die | None, types: DwarfTypes, arch: Arch, *, rust: bool = False
 ) -> list[Passed]:
-    """For all parameters, in order, and the type of the result (``None``: void)."""
+    """For all parameters, in order, and the type of the result (``None``: void). ``rust``: its own convention, which is
+    not written down, as compilers have it today: structs of two scalars take a register for each."""
     state = _Registers(arch)
     if result is not None and arch.name == "x86_64" and _returned_in_memory(result, types):
         state.take(1)  # the address of where the result goes
@@ -97,6 +101,7 @@ def _returned_in_memory(die: Die, types: DwarfTypes) -> bool:
 class _Registers:
     def __init__(self, arch: Arch) -> None:
         self.arch, self.general, self.vector, self.stack = arch, 0, 0, arch.stack_args
+        self.broken = False  # how much a parameter takes is not known: the others may be anywhere
 
     def take(self, count: int) -> tuple[str, ...]:
         """The next general registers; none if there are not so many."""
@@ -116,14 +121,29 @@ class _Registers:
 
 def _argument(state: _Registers, p: Param, types: DwarfTypes, rust: bool) -> Passed:
     shape = shape_of(p.type, types)
-    if shape is None:
-        return Passed(lost=UNKNOWN)
+    if shape is None or state.broken:
+        state.broken = True
+        return Passed(lost=UNKNOWN if shape is None else AFTER_UNKNOWN)
+    if rust and shape.pair:
+        return _pair(state, shape)
     if p.by_address or by_reference(p.type, types) or (rust and shape.memory and not shape.single):
         held = state.take(1)
         return Passed(held, by_address=True) if held else Passed(stack=state.push(8, 8), by_address=True)
     if not shape.size or (not shape.kinds and not shape.memory):
         return Passed(lost=EMPTY)
     return _on_x86(state, shape) if state.arch.name == "x86_64" else _on_arm(state, shape)
+
+
+def _pair(state: _Registers, shape: Shape) -> Passed:
+    first = shape.pair[1] - shape.pair[0]
+    if "f" in shape.kinds:
+        state.vector += shape.kinds.count("f")
+        state.take(shape.kinds.count("i"))
+        return Passed(lost=IN_VECTOR)
+    held = state.take(2)
+    if held:
+        return Passed(held, parts=(min(first, 8), min(shape.size - first, 8)))
+    return Passed(lost=AFTER_UNKNOWN)
 
 
 def _on_x86(state: _Registers, shape: Shape) -> Passed:
@@ -172,7 +192,13 @@ def shape_of(die: Die | None, types: DwarfTypes) -> Shape | None:
     size = _size(found)
     walk = _Walk(types)
     walk.add(found, 0, 0)
-    return _shape(size, walk.scalars, single)
+    if walk.variants:
+        return None
+    shape = _shape(size, walk.scalars, single)
+    if len(walk.scalars) == 2 and not single and size <= 16:
+        kinds = "".join(s.kind for s in walk.scalars) if found.unit.root.uint(c.AT_LANGUAGE) == c.RUST else shape.kinds
+        shape = shape._replace(kinds=kinds, pair=tuple(s.offset for s in walk.scalars))
+    return shape
 
 
 def _shape(size: int, scalars: list[_Scalar], single: bool) -> Shape:
@@ -212,6 +238,7 @@ class _Walk:
         self.types = types
         self.scalars: list[_Scalar] = []
         self.visited = 0
+        self.variants = False
 
     def add(self, die: Die, base: int, depth: int) -> None:
         self.visited += 1
@@ -227,7 +254,8 @@ class _Walk:
             self.scalars.append(_Scalar(base, _size(die), "i"))
 
     def _members(self, die: Die, base: int, depth: int) -> None:
-        for m in die.children(c.TAG_MEMBER, c.TAG_INHERITANCE):
+        for m in die.children(c.TAG_MEMBER, c.TAG_INHERITANCE, c.TAG_VARIANT_PART):
+            self.variants |= m.tag == c.TAG_VARIANT_PART  # an enum of Rust: which form it has is told at run time
             at = m.uint(c.AT_MEMBER_LOCATION)
             bits = m.uint(c.AT_DATA_BIT_OFFSET)
             inner = plain(m.type())

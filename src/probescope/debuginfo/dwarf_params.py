@@ -22,7 +22,8 @@ from probescope.model.site import Constant, Location, MemBytes, Reg, RegBytes, R
 from probescope.model.types import Type, Void, is_scalar, signed, width
 
 MAX_PARAMETERS = 256
-GONE = "was optimised away"
+CHANGED = "is passed in a way of its own: an optimiser changed the function's parameters"
+BY_GO = "is passed by a convention of Go's own"
 FBREG, DEREF = b"\x91", b"\x06"
 ELSEWHERE = "is where only the running program can tell"
 
@@ -59,8 +60,10 @@ def signature(function: Die, types: DwarfTypes, arch: Arch, *, convention: bool 
     context = _Context(function, types, arch)
     hints = [calls.Param(t, context.by_address(p)) for p, t in zip(found, kinds, strict=True)]
     passed = calls.arguments(hints, returned, types, arch, rust=rust)
-    if not convention or language == c.GO:
-        passed = [Passed(lost=GONE)] * len(found)
+    if language == c.GO:
+        passed = [Passed(lost=BY_GO)] * len(found)
+    elif not convention or function.uint(c.AT_CALLING_CONVENTION) == c.CC_NOCALL:
+        passed = [Passed(lost=CHANGED)] * len(found)
     parameters = tuple(context.parameter(p, t, where) for p, t, where in zip(found, kinds, passed, strict=True))
     return Signature(function.full_name(), parameters, context.result(returned))
 
@@ -118,7 +121,8 @@ class _Context:
         if passed.by_address:
             return MemBytes(passed.registers[0], 0, size) if passed.registers and not is_scalar(t) else None
         if passed.registers:
-            return _in_registers(tuple((r, min(8, size - 8 * i)) for i, r in enumerate(passed.registers)), t)
+            parts = passed.parts or tuple(min(8, size - 8 * i) for i in range(len(passed.registers)))
+            return _in_registers(tuple(zip(passed.registers, parts, strict=False)), t)
         return _in_memory(self.arch.sp, passed.stack, t, size) if passed.stack >= 0 else None
 
     def by_address(self, die: Die) -> bool:
