@@ -197,9 +197,12 @@ class Processes:
         return Frame(address, self._name(place.symbol), place.offset, place.module)
 
     def space(self, pid: int) -> AddressSpace | None:
-        """The mappings of a process as far as they are known."""
+        """The mappings of a process: what /proc says now, or, when it is gone, what was known of it."""
         process = self._known.get(pid) or self._read(pid)
-        return _space_of(process) if process is not None else None
+        if process is None:
+            return None
+        self._refresh(process)
+        return _space_of(process)
 
     def _space(self, pid: int, address: int) -> AddressSpace | None:
         process = self._known.get(pid) or self._read(pid)

@@ -3,7 +3,7 @@
 import struct
 
 from probescope.collect.processes import MOST_MAPPED, Processes, _space_of
-from probescope.collect.sideband import Executed, Exited, Forked, MapEvent, Mapped, Missed, decode
+from probescope.collect.sideband import Executed, Exited, Forked, MapEvent, Mapped, Missed, decode, timed
 
 
 def record(kind: int, body: bytes, misc: int = 0) -> bytes:
@@ -80,3 +80,19 @@ def test_a_fork_has_the_mappings_of_its_parent():
     assert p.symbol(-6, 0x1004).module == "/nowhere"
     assert p.symbol(-5, 0x1004).module == ""
     assert len(_space_of(p._known[-6])) == 1
+
+
+def test_timed_records_end_in_their_time():
+    """What the last eight bytes say is not part of a name; records of several rings are put in order by it."""
+
+    def at(time: int, whole: bytes) -> bytes:
+        kind, misc, size = struct.unpack_from("=IHH", whole)
+        return struct.pack("=IHH", kind, misc, size + 8) + whole[8:] + struct.pack("=Q", time)
+
+    exec_ = at(5, record(3, struct.pack("=II", 20, 20) + b"cat\0", 1 << 13))
+    mapped = at(9, mmap2(20, 0x400000, 0x2000, b"/bin/cat"))
+    found = list(timed(mapped + exec_ + record(3, b"")))
+    assert found == [
+        (9, MapEvent(20, Mapped(0x400000, 0x402000, 0x1000, "/bin/cat", 42))),
+        (5, Executed(20)),
+    ]
