@@ -175,6 +175,11 @@ class _Programs:
 
         return program_types(self._ctx).named_in(path, name, self._ctx)
 
+    def enumerator_in(self, path: str, name: str) -> tuple[Enum, int] | None:
+        from probescope.sources.uprobe_types import program_types
+
+        return program_types(self._ctx).enumerator_in(path, name, self._ctx)
+
     def layout(self, name: str) -> Layout | None:
         return self._ctx.programs.layout(name) if self._ctx.programs is not None else None
 

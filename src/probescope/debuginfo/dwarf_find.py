@@ -99,7 +99,7 @@ class Finder:
         ``near`` come first."""
         last = name.rpartition("::")[2] if "<" not in name else name
         seen: set[Unit] = set()
-        for first in (() if near is None else (near,), self._units_with(last)):
+        for first in (() if near is None else (near,), self.units_with(last)):
             for unit in first:
                 for part in self._with_types(unit):
                     if part not in seen:
@@ -132,7 +132,7 @@ class Finder:
                     found.setdefault(unit.die(at).name, []).append(at)
         return found
 
-    def _units_with(self, name: str) -> Iterator[Unit]:
+    def units_with(self, name: str) -> Iterator[Unit]:
         """Units that may hold a name, the likely ones first if that can be told."""
         seen: set[int] = set()
         for start in mentions(self.dwarf, name):

@@ -10,6 +10,7 @@ definitions of one name (in units of a program, in programs, in the kernel) that
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 from probescope.debuginfo import cbase
 from probescope.debuginfo import dwarf_const as c
@@ -38,7 +39,10 @@ from probescope.model.types import (
 MAX_DEPTH = 64
 MAX_COUNT = 1 << 28
 MAX_DIMENSIONS = 16
+MAX_LOOKED_AT = 32
+"""Units that are searched for a constant."""
 _KEYWORDS = {c.TAG_STRUCT: "struct", c.TAG_CLASS: "struct", c.TAG_UNION: "union", c.TAG_ENUM: "enum"}
+_ENUMERATIONS = frozenset({c.TAG_ENUM, c.TAG_ENUMERATOR})
 _SIGNED = frozenset({c.ATE_SIGNED, c.ATE_SIGNED_CHAR})
 _INTEGERS = frozenset({c.ATE_SIGNED, c.ATE_SIGNED_CHAR, c.ATE_UNSIGNED, c.ATE_UNSIGNED_CHAR, c.ATE_UTF})
 
@@ -119,22 +123,23 @@ class DwarfTypes:
         return None
 
     def enumerator(self, name: str) -> tuple[Enum, int] | None:
-        """A constant of the enumerations of the unit at hand."""
-        if self.near is None:
-            return None
-        for at, abbrev in self.near.select(frozenset({c.TAG_ENUMERATOR})):
-            if abbrev.attributes and self.near.die(at).name == name:
-                return self._home_of(at, name)
+        """A constant of an enumeration: of the unit at hand, else of one that mentions the name."""
+        first = () if self.near is None else (self.near,)
+        for unit in (*first, *islice(self.finder.units_with(name), MAX_LOOKED_AT)):
+            found = self._enumerator_in(unit, name)
+            if found is not None:
+                return found
         return None
 
-    def _home_of(self, at: int, name: str) -> tuple[Enum, int] | None:
-        assert self.near is not None
-        homes = [e for e, _ in self.near.select(frozenset({c.TAG_ENUM})) if e < at]
-        found = self.type_of(self.near.die(homes[-1])) if homes else VOID
-        if not isinstance(found, Enum):
-            return None
-        value = dict(self.enum_values(found.name)).get(name)
-        return (found, value) if value is not None else None
+    def _enumerator_in(self, unit: Unit, name: str) -> tuple[Enum, int] | None:
+        home = 0
+        for at, abbrev in unit.select(_ENUMERATIONS):
+            if abbrev.tag == c.TAG_ENUM:
+                home = at
+            elif home and unit.die(at).name == name:
+                t, value = self.type_of(unit.die(home)), unit.die(at).signed(c.AT_CONST_VALUE)
+                return (t, value) if isinstance(t, Enum) and value is not None else None
+        return None
 
     def enum_values(self, name: str) -> tuple[tuple[str, int], ...]:
         """By the name without its keyword."""

@@ -103,6 +103,16 @@ class ProgramTypes:
         except (DwarfError, ElfError, ProbeError, RecursionError):
             return None
 
+    def enumerator_in(self, path: str, name: str, ctx: ResolveContext) -> tuple[Enum, int] | None:
+        """A constant of an enumeration by the name that a binary gives it."""
+        from probescope.sources.elf_places import open_binary
+
+        try:
+            types = self.debug(open_binary(path, ctx)).types
+            return types.enumerator(name) if types is not None else None
+        except (DwarfError, ElfError, ProbeError, RecursionError):
+            return None
+
     # --- the TypeTable protocol ---------------------------------------------------------------------------------------
 
     def _tables(self) -> list[DwarfTypes]:

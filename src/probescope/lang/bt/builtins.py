@@ -201,7 +201,7 @@ def _constant(u: Unit, node: ast.Name) -> V:
     fn = FUNCTIONS.get(node.name)
     if fn is not None and fn.least == 0:
         return lower_call(u, ast.Call(node.span, node.name, ()))
-    enumerator = u.program.types.enumerator(node.name)
+    enumerator = u.enumerator(node.name)
     if enumerator is not None:
         t, number = enumerator
         return V(t, ir.Const(t, number, span=node.span), literal=True)

@@ -16,7 +16,7 @@ from probescope.lang.bt.types_c import CTypes
 from probescope.model.arch import X86_64, Arch
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import Site
-from probescope.model.types import Type, TypeTable
+from probescope.model.types import Enum, Type, TypeTable
 
 if TYPE_CHECKING:
     from probescope.ir.program import Settings
@@ -28,6 +28,10 @@ class Programs(TypeTable, Protocol):
 
     def named_in(self, path: str, name: str) -> Type | None:
         """What a C name stands for in a binary; ``None`` if that does not know it."""
+        ...
+
+    def enumerator_in(self, path: str, name: str) -> tuple[Enum, int] | None:
+        """A constant of an enumeration in a binary."""
         ...
 
 

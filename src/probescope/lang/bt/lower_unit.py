@@ -20,7 +20,7 @@ from probescope.lang.bt.lower_value import NOTHING, V, load
 from probescope.lang.bt.scope import Scopes, Var
 from probescope.lang.bt.types import UNKNOWN, settle, show
 from probescope.model.site import Site, UprobeAttach
-from probescope.model.types import Agg, Space, Type, Void
+from probescope.model.types import Agg, Enum, Space, Type, Void
 
 if TYPE_CHECKING:
     from probescope.lang.bt.check_maps import MapInfo
@@ -214,6 +214,16 @@ class Unit:
             if found is not None:
                 return found
         return self.program.types.named(name)
+
+    def enumerator(self, name: str) -> tuple[Enum, int] | None:
+        """A constant of an enumeration, looked for as ``named`` does."""
+        programs, attach = self.program.env.programs, self.site.attach
+        if programs is not None and isinstance(attach, UprobeAttach) and not self.program.types.shadows(name):
+            found = programs.enumerator_in(attach.path, name)
+            if found is not None:
+                self.ask("binary")
+                return found
+        return self.program.types.enumerator(name)
 
     def show(self, t: Type) -> str:
         return show(t)
