@@ -1,7 +1,7 @@
 """What probescope says of a program, beside what is expected of it.
 
 Run by itself it prints a table: ``python tests/support/conformance_compare.py CHECKOUT [SUITE...]``; with ``-v`` every
-difference as well.
+difference as well, with ``--page`` the page docs/conformance-programs.md.
 """
 
 from __future__ import annotations
@@ -164,12 +164,45 @@ def _differences(results: Iterable[Result]) -> Iterable[str]:
             yield from (f"   found {d.span.line}:{d.span.column}-{d.span.end_column} {d.message}" for d in r.errors[:3])
 
 
+PAGE = """# The programs of bpftrace's unit tests
+
+bpftrace's own tests of its parser, its types and its other passes hold some 3,400 programs, each with what is
+expected of it. `tests/conformance/test_conformance_programs.py` reads them out of a checkout
+(`PROBESCOPE_BPFTRACE_SRC`; nothing of it is kept here) and compares: is the program accepted or refused as there, is
+the error at the same line, at the same column, does it say the same (half of the words that matter). The kernel that
+they imitate is imitated here from the same files.
+
+{table}
+
+A test that stops before the step that would refuse its program expects it to be accepted: such a program counts as
+decided otherwise. What is decided otherwise, with the reason for each:
+
+{reasons}
+"""
+
+
+def page(found: dict[str, list[Result]], differences: str) -> str:
+    """The text of docs/conformance-programs.md; ``differences``: of the list of those that are known."""
+    import tomllib
+
+    reasons: dict[str, set[str]] = {}
+    for entry in tomllib.loads(differences)["decision"]:
+        reasons.setdefault(entry["reason"], set()).update(entry["suites"])
+    lines = ["| reason | suites |", "|---|---|"]
+    lines += [f"| {reason} | {', '.join(sorted(suites))} |" for reason, suites in reasons.items()]
+    return PAGE.format(table=table(found), reasons="\n".join(lines))
+
+
 def main(args: list[str]) -> None:
     verbose = "-v" in args
-    root, *suites = [a for a in args if a != "-v"]
+    root, *suites = [a for a in args if not a.startswith("-")]
     with tempfile.TemporaryDirectory() as folder:
         mocks = Mocks(root, Path(folder))
         found = {suite: results(root, suite, mocks) for suite in suites or SUITES}
+    if "--page" in args:
+        known = Path(__file__).parents[1] / "conformance" / "unit_differences.toml"
+        print(page(found, known.read_text()), end="")
+        return
     print(table(found))
     if verbose:
         for each in found.values():
