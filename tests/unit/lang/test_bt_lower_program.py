@@ -9,7 +9,7 @@ from work import instructions
 from probescope.errors import KernelError, ScriptError, UsageError
 from probescope.ir.text import value_to_text
 from probescope.model.probe import ProbeSpec
-from probescope.model.site import KprobeAttach, Site
+from probescope.model.site import KprobeAttach, Site, UserAttach
 
 
 def sites(text: str, **how: object) -> list[list[str]]:
@@ -174,6 +174,20 @@ def test_a_host_that_cannot_be_looked_at_is_no_missing_probe():
 
     (found,) = findings("config = { missing_probes = ignore } kprobe:f { }", resolve=broken)
     assert (found.message, found.hints) == ("open(kallsyms) failed: EACCES", ("run as root",))
+
+
+def test_a_map_of_a_clause_that_is_missing_is_no_finding_of_its_own():
+    """One mistake, one finding: the map would be there if the probe were. What is wrong anyway is told as well."""
+
+    def broken(spec: ProbeSpec, need_fields: bool) -> list[Site]:
+        if spec.source == "kprobe":
+            raise KernelError("open tracefs", 13)
+        return [Site("end", "end", UserAttach("end"))]
+
+    (found,) = findings("kprobe:f { @a = count(); } end { print(@a); }", resolve=broken)
+    assert found.message == "open tracefs failed: EACCES"
+    messages = [d.message for d in findings("kprobe:f { @a = 1; } end { print(@a); print(b); }", resolve=broken)]
+    assert messages == ["open tracefs failed: EACCES", "Unknown identifier: 'b'"]
 
 
 def test_too_many_probes():

@@ -61,7 +61,7 @@ def _compiled(script: Script, env: Environment) -> Compiled:
     resolver = Resolver(state)
     units = _units(state, script.program, resolver)
     findings += resolver.findings
-    units = settle_types(state, [*units, *_lone_functions(state, script.program)])
+    units = settle_types(state, [*units, *_lone_functions(state, script.program)], whole=not _errors(resolver.findings))
     findings += _findings(units)
     units = [u for u in units if u.alone is None]
     if not _errors(findings):
@@ -109,9 +109,9 @@ def _lone_functions(state: ProgramState, tree: ast.Program) -> list[Unit]:
     return out
 
 
-def settle_types(state: ProgramState, units: list[Unit]) -> list[Unit]:
+def settle_types(state: ProgramState, units: list[Unit], *, whole: bool = True) -> list[Unit]:
     """Lowers every unit until no type changes any more; returns the units, split by what their bodies ask of the
-    sites."""
+    sites. ``whole``: no clause is missing; else what it alone would have given a type is no finding of its own."""
     order: dict[Unit, list[Unit]] = {u: [u] for u in units}
     state.queue.extend(units)
     while True:
@@ -120,7 +120,8 @@ def settle_types(state: ProgramState, units: list[Unit]) -> list[Unit]:
         if not state.maps.defaults():
             break
     found = [u for first in units for u in order[first]]
-    _report_unresolved(found)
+    if whole:
+        _report_unresolved(found)
     return found
 
 
