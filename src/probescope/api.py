@@ -38,8 +38,9 @@ VIAS = ("auto", "bpf")
 class Request:
     """A program and how to run it. ``name`` is what diagnostics call the text. ``parameters`` are ``$1``... and, in
     the form ``--name=value``, the options that the script asks for by ``getopt``. ``unwind_pids``: processes, besides
-    ``pid`` and ``command``, whose user stacks are to be unwound from the start. ``follow``: only ``pid``, or
-    ``command``, and what they fork."""
+    ``pid`` and ``command``, whose user stacks are to be unwound from the start. ``mode``: test or bench;
+    ``probe_filter``: a regular expression, only probes whose names it is found in are used. ``follow``: only ``pid``,
+    or ``command``, and what they fork."""
 
     text: str
     name: str = "stdin"
@@ -57,6 +58,7 @@ class Request:
     texts: bool = False
     everything: bool = False
     mode: str = ""
+    probe_filter: str = ""
     signals: bool = False
     rehearsal: bool = False
     terminal: bool = False
@@ -91,6 +93,7 @@ class Built:
             signals=r.signals,
             rehearsal=r.rehearsal,
             terminal=r.terminal,
+            mode=r.mode,
         )
         return Session(self.program, self.plan, sink, options)
 

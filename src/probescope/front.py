@@ -6,7 +6,7 @@ api.py and cli/ use it; languages know nothing of it: they see an ``Environment`
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from probescope.diagnostics import Diagnostic, Source
@@ -105,8 +105,23 @@ def environment(request: Request) -> Environment:
         namespace=own_namespace(),
         ncpus=max(possible_cpus()) + 1,
         mode=request.mode,
+        probe_filter=probe_filter(request.probe_filter),
         unserved=_unserved,
     )
+
+
+def probe_filter(text: str) -> Callable[[str], object] | None:
+    """Whether the name of a probe matches. Raises UsageError."""
+    if not text:
+        return None
+    import re
+
+    from probescope.errors import UsageError
+
+    try:
+        return re.compile(text).search
+    except re.error as e:
+        raise UsageError(f"Invalid --probe-filter regex: {text}: {e}") from None
 
 
 def _unserved(site: Site) -> str:

@@ -30,13 +30,5 @@ def _results(path: Path, bench: Bench) -> tuple[dict[str, bool], str]:
     for line in done.stdout.splitlines():
         document = json.loads(line) if line.startswith("{") else {}
         if document.get("type") == "test_result":
-            found.update(_verdicts(document["data"]))
+            found.update({name.removeprefix("test:"): r["passed"] for name, r in document["data"].items()})
     return found, done.stdout + done.stderr
-
-
-def _verdicts(data: object) -> dict[str, bool]:
-    if not isinstance(data, dict):
-        return {}
-    return {
-        str(data.get("test", data.get("name", ""))).removeprefix("test:"): bool(data.get("passed", data.get("pass")))
-    }

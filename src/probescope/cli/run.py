@@ -71,7 +71,10 @@ def _other_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("-d", dest="debug", metavar="STAGE", choices=STAGES, help="print a stage: ast, ir, plan, bpf")
     p.add_argument("--emit", metavar="WHAT", choices=STAGES, help="as -d, and do not run")
     p.add_argument("--fmt", action="store_true", help="print the script in the canonical layout, and do not run it")
-    p.add_argument("--mode", choices=("format",), help="format: as --fmt")
+    p.add_argument("--test", action="store_const", dest="mode", const="test", help="run the test: probes")
+    p.add_argument("--bench", action="store_const", dest="mode", const="bench", help="run the bench: probes")
+    p.add_argument("--mode", choices=("format", "test", "bench"), default="", help="as --fmt, --test, --bench")
+    p.add_argument("--probe-filter", default="", metavar="REGEX", help="only probes whose names match")
     p.add_argument("--dry-run", action="store_true", help="compile, load and attach, then leave")
     p.add_argument("--info", action="store_true", help="what this machine can do (probescope doctor)")
 
@@ -129,7 +132,9 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         command=_command(args.cmd),
         unwind_pids=tuple(args.dwarf_pid),
         unsafe=args.unsafe,
-        via=args.via,
+        via="bpf" if args.mode else args.via,
+        mode=args.mode,
+        probe_filter=args.probe_filter,
         include_dirs=tuple(args.include_dirs),
         includes=tuple(args.include),
         debug_dirs=debug_dirs(args.debuginfo),
@@ -272,9 +277,13 @@ def _session(args: argparse.Namespace, built: Built) -> int:
         writer.flush()
         if args.dry_run:
             return 0
-        while session.poll():
-            writer.flush()
-        code = session.stop()
+        if args.mode:
+            code = session.trials()
+            code = session.stop() or code
+        else:
+            while session.poll():
+                writer.flush()
+            code = session.stop()
         writer.close()  # the answer first: closing many perf events takes seconds
         return code
     finally:

@@ -147,6 +147,12 @@ class KernelSide:
         self._execution.run_once(step)
         self.drain()
 
+    def trial(self, step: RunOnce, repeat: int) -> tuple[int, int]:
+        """Return value and mean ns of a test or bench."""
+        found = self._execution.trial(step, repeat)
+        self.drain()
+        return found
+
     def drain(self) -> None:
         for _ in range(MOST_LOOKS):
             if not self.consume():

@@ -15,7 +15,8 @@ class SessionOptions:
     ``texts``: printf output may be handed on in lumps (text views); ``everything``: report failed reads and the like
     too. ``signals``: SIGINT and SIGTERM end the session in good order (commands want that; a library leaves signals to
     its caller). ``terminal``: people read the output on a terminal, which control characters of strangers
-    must not reach. ``rehearsal``: no clause is run; the session is to attach and leave."""
+    must not reach. ``mode``: test or bench: their probes are all that is run, and only results are told. ``rehearsal``:
+    no clause is run; the session is to attach and leave."""
 
     pid: int = 0
     command: tuple[str, ...] = ()
@@ -27,4 +28,5 @@ class SessionOptions:
     everything: bool = False
     signals: bool = False
     rehearsal: bool = False
+    mode: str = ""
     terminal: bool = False

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -29,6 +30,7 @@ from probescope.evaluate.store import MemoryStore
 from probescope.ir.program import Program
 from probescope.kernel.host import host
 from probescope.model.output import Attached, Ended, Output, Warned
+from probescope.model.plan import RunOnce
 from probescope.model.visible import unchanged, visible
 from probescope.plan.request import BpfPlan
 
@@ -98,7 +100,8 @@ class Session:
             if failure.warning:
                 self._out(Warned(failure.warning))
         mine = self.plan.plan.probes - self.program.own_sites
-        self._out(Attached(mine - sum(len(f.sites) for f in failures)))
+        if not self.options.mode:
+            self._out(Attached(mine - sum(len(f.sites) for f in failures)))
         held, self._held = self._held or [], None
         for output in held:
             self._out(output)
@@ -120,6 +123,15 @@ class Session:
         self._tell_losses(final=False)
         return not self._over()
 
+    def trials(self) -> int:
+        """Runs the probes of ``options.mode``; 1 if one failed."""
+        from probescope.collect.trials import Trials
+
+        if self.kernel is None:
+            return 0
+        steps = [s for s in self.plan.plan.steps if isinstance(s, RunOnce)]
+        return Trials(steps, self.kernel, self.actions, self._capture, self._out).run()
+
     def stop(self) -> int:
         """Ends the program; gives the exit code that it asked for. The answer is complete then; ``close``, which may
         take longer, tidies up."""
@@ -131,7 +143,7 @@ class Session:
         self.names.poll()
         self.actions.exit.muted = False
         self._clauses.run("end", self._start_ns, lambda: self.actions.exit.muted)
-        if self.program.settings.print_maps_at_exit:
+        if self.program.settings.print_maps_at_exit and not self.options.mode:
             self._print_maps()
         self._tell_losses(final=True)
         self._out(Ended(self.actions.exit.code, self.ending.reason))
@@ -193,6 +205,17 @@ class Session:
             self._held.append(output)
         else:
             self._out(output)
+
+    def _capture(self, run: Callable[[], None]) -> list[Output]:
+        """What is said meanwhile."""
+        said: list[Output] = []
+        self._held = said
+        try:
+            run()
+            self.actions.flush()
+        finally:
+            self._held = None
+        return said
 
     def _asked(self) -> bool:
         """Whether the program itself asked for the end."""

@@ -97,6 +97,30 @@ class Warned(Output):
 
 
 @dataclass(frozen=True, slots=True)
+class TestResult(Output):
+    """What became of a ``test:`` probe: the one at ``index`` of ``names``. ``passed``: of those until this one, itself
+    included. ``said``: what it printed."""
+
+    __test__ = False  # not a test case, whatever its name says to pytest
+
+    names: tuple[str, ...]
+    index: int
+    passed: tuple[bool, ...]
+    duration_ns: int
+    said: tuple[Output, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BenchResult(Output):
+    """What a ``bench:`` probe takes, as the mean of ``runs``."""
+
+    names: tuple[str, ...]
+    index: int
+    average_ns: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ended(Output):
     """The session is over; ``code`` is the exit code that the program asked for."""
 

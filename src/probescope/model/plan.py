@@ -207,10 +207,11 @@ class AttachIter(Step):
 
 @dataclass(frozen=True, slots=True)
 class RunOnce(Step):
-    """BPF_PROG_TEST_RUN of a syscall program: begin, end or a signal inside the kernel (``--via bpf``)."""
+    """BPF_PROG_TEST_RUN of a syscall program: begin, end or a signal inside the kernel (``--via bpf``), or a test or
+    bench."""
 
     program: str
-    when: Literal["begin", "end", "signal"]
+    when: Literal["begin", "end", "signal", "test", "bench"]
     name: str = ""
 
     def __str__(self) -> str:

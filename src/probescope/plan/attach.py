@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import cast
 
 from probescope.bpf.unit import Unit
 from probescope.model.plan import (
@@ -157,9 +157,6 @@ def _one(name: str, number: int, cookie: int, site: Site) -> Step:
         case IterAttach() as a:
             return AttachIter(name, a.target, a.pin, sites)
         case UserAttach(kind=kind) as a:
-            when: Literal["begin", "end", "signal"] = (
-                "begin" if kind == "begin" else "end" if kind == "end" else "signal"
-            )
-            return RunOnce(name, when, a.name)
+            return RunOnce(name, kind, a.name)
         case other:
             raise AssertionError(f"no step for {type(other).__name__}")

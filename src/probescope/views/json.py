@@ -8,11 +8,23 @@ from typing import Any
 
 from probescope.diagnostics import render
 from probescope.model.aggregate import deviation, divide
-from probescope.model.output import Attached, Lost, MapOut, Output, StackOut, Text, ValueOut, Warned
+from probescope.model.output import (
+    Attached,
+    BenchResult,
+    Lost,
+    MapOut,
+    Output,
+    StackOut,
+    TestResult,
+    Text,
+    ValueOut,
+    Warned,
+)
 from probescope.model.text import EnumValue, StructValue, frame_text, value_text
 from probescope.model.types import Agg, Array, Bool, Record, Tuple, Type
 from probescope.model.visible import visible_json
 from probescope.views.histogram import buckets
+from probescope.views.trials import trial_data
 from probescope.views.tseries import moment, points
 
 _KINDS = {"system": "syscall"}
@@ -74,6 +86,8 @@ def document(o: Output) -> dict[str, Any] | None:
             return {"type": "attached_probes", "count": n, "data": {"probes": n}}
         case Lost():
             return _lost(o)
+        case TestResult() | BenchResult():
+            return trial_data(o)
         case _:
             return None
 

@@ -6,10 +6,11 @@ from typing import Any, Protocol
 
 from probescope.diagnostics import render
 from probescope.model.aggregate import deviation, divide
-from probescope.model.output import Attached, Ended, Lost, MapOut, Output, Text, ValueOut, Warned
+from probescope.model.output import Attached, BenchResult, Lost, MapOut, Output, TestResult, Text, ValueOut, Warned
 from probescope.model.text import key_text, value_text
 from probescope.model.types import Agg, Type
 from probescope.views.histogram import histogram_text
+from probescope.views.trials import bench_text, test_text
 from probescope.views.tseries import tseries_text
 
 
@@ -49,8 +50,10 @@ class TextView:
                 return "", lost_text(output)
             case Warned(diagnostic=d):
                 return "", "" if self.no_warnings else render(d) + "\n"
-            case Ended():
-                return "", ""
+            case TestResult():
+                return test_text(output), ""
+            case BenchResult():
+                return bench_text(output), ""
             case _:
                 return "", ""
 

@@ -82,8 +82,8 @@ class Environment:
     ``params`` are ``$1``..., ``options`` the named parameters, ``environment`` the process's variables. ``child``:
     the command of ``-c``; ``pid``: of ``-p``, else 0. ``unwinds``: processes were named whose stacks are
     to be unwound. ``namespace``: (device, inode) of probescope's pid namespace
-    when that is not the initial one. ``mode``: which of test and bench probes run. ``unserved``: why a site cannot be
-    used here, empty if it can; asked where the script offers another."""
+    when that is not the initial one. ``mode``: which of test and bench probes run; ``probe_filter``: whether a probe is
+    wanted. ``unserved``: why a site cannot be used here, empty if it can; asked where the script offers another."""
 
     resolve: Resolve
     types: TypeTable | None = None
@@ -101,6 +101,7 @@ class Environment:
     namespace: tuple[int, int] | None = None
     ncpus: int = 1
     mode: str = ""
+    probe_filter: Callable[[str], object] | None = None
     unserved: Callable[[Site], str] = _nothing
 
 

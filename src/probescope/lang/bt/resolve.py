@@ -46,7 +46,12 @@ class Resolver:
             ):
                 if found.setdefault(site.name, site) is site:
                     self.program.places[probe.span, site.name] = point.span
-        for point, e in () if found else empty:
+        wanted = self.program.env.probe_filter
+        if wanted:
+            kept = {n: s for n, s in found.items() if s.source in ("begin", "end") or wanted(n)}
+            self.missing += len(found) - len(kept)
+            found = kept
+        for point, e in () if found or wanted else empty:
             self._missing(e, point)
         self.count += len(found)
         if self.count > self.program.config.max_probes:
