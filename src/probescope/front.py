@@ -33,25 +33,46 @@ def lower(request: Request) -> tuple[Program, tuple[Diagnostic, ...]]:
 
     done = compile_script(Source(request.name, request.text), environment(request))
     program = known_to_ftrace(done.program)
-    return _following(program, request) if request.follow else program, done.warnings
+    program = _following(program, request) if request.follow else program
+    return _witnessed(program), done.warnings
+
+
+def _witnessed(program: Program) -> Program:
+    """With a clause that writes down names of what may be gone when it is printed; without, where that cannot be."""
+    from probescope.plan.witness import SCRIPT, prints_containers, with_witness
+
+    if not prints_containers(program):
+        return program
+    from probescope.errors import ProbescopeError
+
+    try:
+        return with_witness(program, _own_program("container", SCRIPT))
+    except ProbescopeError:  # a kernel without types or without this tracepoint: then by what is there later
+        return program
+
+
+def _own_program(name: str, text: str) -> Program:
+    """A script of ours, for this host. It is written and read back: its places are not places of the user's script."""
+    from probescope.api import Request
+    from probescope.ir.text import from_text, to_text
+    from probescope.lang.bt.compiler import compile_script
+
+    own = environment(Request(text, name=name, environment={}))
+    return from_text(to_text(compile_script(Source(name, text), own).program))
 
 
 def _following(program: Program, request: Request) -> Program:
     """For the process of ``-p`` or ``-c`` and what it forks."""
     from probescope.errors import ProbeError, ProbescopeError, UsageError
-    from probescope.ir.text import from_text, to_text
-    from probescope.lang.bt.compiler import compile_script
     from probescope.plan.follow import SCRIPT, following
 
     if not request.pid and not request.command:
         raise UsageError("--follow needs a process to begin with", hints=["-c COMMAND starts one, -p PID takes one"])
     try:
-        own = replace(request, text=SCRIPT, parameters=(), options=())
-        keepers = compile_script(Source("--follow", SCRIPT), environment(own))
+        keepers = _own_program("--follow", SCRIPT)
     except ProbescopeError as e:
         raise ProbeError(f"--follow cannot be done here: {e.what}", hints=e.hints) from None
-    # written and read back: its places are not places of the script
-    return following(program, from_text(to_text(keepers.program)), request.pid)
+    return following(program, keepers, request.pid)
 
 
 def known_to_ftrace(program: Program) -> Program:

@@ -70,6 +70,7 @@ class Actions:
             "system": self._system,
             "exit": self._exit,
             "skboutput": self._skboutput,
+            "cgroup_made": self._cgroup_made,
         }
 
     def perform(self, index: int, values: tuple[Any, ...]) -> None:
@@ -163,6 +164,12 @@ class Actions:
         if not self.exit.asked:
             self.exit.asked, self.exit.code = True, int(values[0]) if values else 0
         self.exit.muted = True
+
+    def _cgroup_made(self, action: Action, values: tuple[Any, ...]) -> None:
+        from probescope.kernel.cgroups import remember
+
+        number, path = self.finished(action, values)
+        remember(number, path)
 
     def _skboutput(self, action: Action, values: tuple[Any, ...]) -> None:
         from probescope.collect.files import append_packet

@@ -132,6 +132,7 @@ class Finisher:
             "inet": lambda _: inet_text,
             "mac": lambda _: lambda v: ":".join(f"{b:02X}" for b in v),
             "cgroup_path": self._cgroup,
+            "container": self._container,
             "username": lambda _: lambda v: self.clean(username(v)),
             "strerror": lambda _: error_text,
             "syscall_name": lambda _: syscall_name,
@@ -190,6 +191,11 @@ class Finisher:
             )
             self._clocks[clock] = best[1]
         return self._clocks[clock]
+
+    def _container(self, t: Opaque) -> Callable[[Value], Value]:
+        from probescope.kernel.containers import container_name
+
+        return lambda v: self.clean(container_name(v))
 
     def _cgroup(self, t: Opaque) -> Callable[[Value], Value]:
         from probescope.kernel.cgroups import cgroup_path

@@ -11,6 +11,7 @@ from probescope.ir.walk import clause_nodes
 from probescope.model.output import Frame, Lost
 from probescope.model.types import Opaque
 from probescope.model.unwind import STACK_HEAD, UNWOUND
+from probescope.plan.witness import prints_containers
 
 if TYPE_CHECKING:
     from probescope.collect.kernel_side import KernelSide
@@ -52,6 +53,10 @@ class Names:
     def start(self, pid: int, unwind_pids: Sequence[int] = ()) -> None:
         """``pid``: the only process that can appear, 0 for all. ``unwind_pids``: others whose stacks are unwound from
         the start."""
+        if prints_containers(self._program):
+            from probescope.kernel.cgroups import snapshot
+
+            snapshot()
         if names_user_code(self._program):
             self._followed().start([pid] if pid else [])
             maps = self._kernel.unwind_maps() if self._kernel else {}

@@ -73,6 +73,7 @@ ActionKind = Literal[
     "cat",  # format, values -> path of a file to print
     "system",  # format, values -> command for the shell
     "exit",  # values: exit code (I64)
+    "cgroup_made",  # values: id of a cgroup, its path: nothing is printed, names are remembered
     "skboutput",  # params[0]: pcap path; values: Buffer, length
 ]
 

@@ -76,6 +76,20 @@ def cgroup_path(number: int) -> str:
     return known.get(number, "")
 
 
+def snapshot() -> None:
+    """Takes in all groups that there are now: some may be gone when they are asked for."""
+    host().cache.setdefault("cgroup_paths", {}).update(_walk(root_v2()))
+
+
+def remember(number: int, path: str) -> None:
+    """A group that was made; the paths of the latest 100,000 are kept."""
+    known: dict[int, str] = host().cache.setdefault("cgroup_paths", {})
+    known.pop(number, None)
+    while len(known) >= _MOST:
+        del known[next(iter(known))]
+    known[number] = path
+
+
 def _walk(base: str) -> Mapping[int, str]:
     """Every group's id and path, level by level: at most 100,000."""
     out: dict[int, str] = {}

@@ -12,7 +12,7 @@ Padding is zero (keys compare as bytes). The others:
     timestamp     u64 nanoseconds of the clock in its param                  align 8
     inet          u8 length (4 or 16, 0 none), 16 bytes, 3 zero bytes        align 4
     mac           6 bytes, 2 zero bytes                                      align 2
-    cgroup_path, syscall_name        u64                                     align 8
+    cgroup_path, container, syscall_name u64                                     align 8
     username, signal_name, probe, func, strerror    u32 (strerror: i32)      align 4
 
 An event record, as it comes out of the ring:
@@ -60,6 +60,7 @@ _OPAQUE: dict[str, tuple[int, int]] = {
     "inet": (20, 4),
     "mac": (8, 2),
     "cgroup_path": (8, 8),
+    "container": (8, 8),
     "syscall_name": (8, 8),
     "username": (4, 4),
     "strerror": (4, 4),

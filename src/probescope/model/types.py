@@ -138,6 +138,7 @@ OpaqueKind = Literal[
     "inet",  # address family and up to 16 bytes -> dotted or colon text
     "mac",  # 6 bytes -> aa:bb:..
     "cgroup_path",  # cgroup id -> path
+    "container",  # cgroup id -> name of the container or unit
     "username",  # uid -> name
     "strerror",  # errno number -> message
     "syscall_name",  # system call number -> name

@@ -146,7 +146,7 @@ def _unit(name: str, clause: Clause, group: list[_Placed], asked: Needs, request
         site_by=by,
         syscalls=syscalls,
         syscall_exit=rung.target == "sys_exit" and bool(syscalls),
-        pid=0 if user_memory or rung.mechanism.kind == "syscall" else request.pid,
+        pid=0 if clause.own or user_memory or rung.mechanism.kind == "syscall" else request.pid,
         in_user=user_memory,
     )
 

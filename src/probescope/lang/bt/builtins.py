@@ -71,6 +71,10 @@ def _username(u: Unit, span: Span) -> V:
     return value(ir.Cast(Opaque("username"), ir.Context(CONTEXT["uid"].type, "uid", span=span), span=span))
 
 
+def _container(u: Unit, span: Span) -> V:
+    return value(ir.Cast(Opaque("container"), ir.Context(CONTEXT["cgroup"].type, "cgroup", span=span), span=span))
+
+
 def _ncpus(u: Unit, span: Span) -> V:
     return V(U64, ir.Const(U64, u.program.env.ncpus, span=span))
 
@@ -149,6 +153,7 @@ BUILTINS: dict[str, Builtin] = {
     "args": Builtin("struct", "the arguments of the probe, by name", _site("args")),
     "cgroup": Builtin("uint64", "cgroup v2 id of the current process", _context("cgroup")),
     "comm": Builtin("string", "name of the current thread", _context("comm")),
+    "container": Builtin("container_t", "name of the container or systemd unit of the current process", _container),
     "config": Builtin("record", "the configuration of this run", _config),
     "cpid": Builtin("uint32", "process id of the child started by -c", _cpid),
     "cpu": Builtin("uint32", "number of the current CPU", _context("cpu")),

@@ -151,6 +151,15 @@ def cgroupid_(u: Unit, node: ast.Call) -> V:
     return V(U64, ir.Const(U64, found, span=node.span))
 
 
+def container_(u: Unit, node: ast.Call) -> V:
+    if not node.args:
+        from probescope.lang.bt.builtins import lower_name
+
+        return lower_name(u, ast.Name(node.span, "container"))
+    e = int_arg(u, node, 0, U64)
+    return NOTHING if e is None else value(ir.Cast(Opaque("container"), e, span=node.span))
+
+
 def cgroup_path_(u: Unit, node: ast.Call) -> V:
     e = int_arg(u, node, 0, U64)
     wanted = str_lit(u, node, 1) if len(node.args) > 1 else ""

@@ -38,7 +38,7 @@ from probescope.model.types import (
     signed,
 )
 
-_NUMBERS = frozenset("ksym usym username strerror syscall_name signal_name cgroup_path".split())
+_NUMBERS = frozenset("ksym usym username strerror syscall_name signal_name cgroup_path container".split())
 """What a variable holds as a number, and shows as a name."""
 _HARMLESS_TAGS = frozenset({"user", "rcu", "kptr", "const"})
 

@@ -16,6 +16,7 @@ _OPAQUE: dict[str, Type] = {
     "usym_t": Opaque("usym"),
     "macaddr_t": Opaque("mac"),
     "cgroup_path_t": Opaque("cgroup_path"),
+    "container_t": Opaque("container"),
     "inet": Opaque("inet"),
     "timestamp": Opaque("timestamp"),
 }

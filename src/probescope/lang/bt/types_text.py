@@ -26,6 +26,7 @@ _OPAQUE = {
     "inet": "inet",
     "mac": "mac_address",
     "cgroup_path": "cgroup_path_t",
+    "container": "container_t",
     "username": "username_t",
 }
 
