@@ -125,7 +125,7 @@ FUNCTIONS: dict[str, Function] = {
     "bswap": _f("net", "int", "bytes reversed"),
     "socket_cookie": _f("net", "ptr", "the number that the kernel gives a socket", probes="fentry fexit"),
     "cgroupid": _f("net", "str", "cgroup v2 id of a path"),
-    "container": _f("net", "? int", "name of the container or systemd unit of the current process, or of a cgroup v2 id"),
+    "container": _f("net", "? int", "name of the container or systemd unit of this process, or of a cgroup v2 id"),
     "cgroup_path": _f("net", "int ? str", "path of a cgroup v2 id"),
     # stacks
     "kstack": _f("stack", "? any any", "the kernel's call stack: mode, limit"),
