@@ -4,10 +4,15 @@ docs."""
 from __future__ import annotations
 
 import os
+import struct
 
+from probescope.errors import LimitError
 from probescope.frozen import dataclass
 from probescope.kernel.host import host
 from probescope.kernel.machine import sysctl_int
+from probescope.kernel.syscalls import number
+
+_CAPABILITY_VERSION_3 = 0x20080522  # include/uapi/linux/capability.h
 
 CAPABILITIES: tuple[str, ...] = tuple(
     """
@@ -65,8 +70,24 @@ def _effective() -> frozenset[str]:
         text = host().read_text("/proc/self/status", 1 << 16)
         mask = int(text.split("\nCapEff:", 1)[1].split(None, 1)[0], 16)
     except (OSError, IndexError, ValueError):
-        return frozenset()
+        mask = _told_by_the_kernel()
     return frozenset(name for bit, name in enumerate(CAPABILITIES) if mask >> bit & 1)
+
+
+def _told_by_the_kernel() -> int:
+    """Where there is no /proc. capget(2), version 3, fills two of
+
+    0          4          8            12
+    effective  permitted  inheritable          the lower 32 bits of each, then the upper ones
+    """
+    h = host()
+    header, data = bytearray(struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)), bytearray(24)
+    try:
+        h.syscall(number("capget"), h.address(header), h.address(data))
+    except (OSError, LimitError):
+        return 0
+    low, high = struct.unpack_from("=I8xI", data)
+    return int(low) | int(high) << 32
 
 
 def _lockdown() -> str:

@@ -13,6 +13,7 @@ from probescope.kernel.host import host
 NUMBERS: Mapping[str, Mapping[str, int]] = {
     "x86_64": {
         "bpf": 321,
+        "capget": 125,
         "perf_event_open": 298,
         "pidfd_open": 434,
         "pidfd_getfd": 438,
@@ -26,6 +27,7 @@ NUMBERS: Mapping[str, Mapping[str, int]] = {
     },
     "aarch64": {
         "bpf": 280,
+        "capget": 90,
         "perf_event_open": 241,
         "pidfd_open": 434,
         "pidfd_getfd": 438,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from probescope.errors import FormatError, KernelError
 from probescope.kernel import cgroups, machine, privileges
 from probescope.kernel.fake import FakeHost
-from probescope.kernel.host import use_host
+from probescope.kernel.host import Host, use_host
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,18 @@ def test_capabilities(mask, can, missing):
     with use_host(FakeHost({"/proc/self/status": f"Name:\tx\nCapEff:\t{mask}\n"})):
         p = privileges.privileges()
     assert (p.can_trace_with_bpf, p.missing) == (can, missing)
+
+
+def test_capabilities_without_proc():
+    """Where /proc is not mounted, the kernel is asked itself: root is not told to become root."""
+
+    class WithoutProc(Host):
+        def read_text(self, path, limit=1 << 28):
+            raise FileNotFoundError(path)
+
+    told = privileges.privileges().capabilities
+    with use_host(WithoutProc()):
+        assert privileges.privileges().capabilities == told
 
 
 def test_lockdown_is_the_bracketed_word():
