@@ -16,9 +16,12 @@ from pathlib import Path
 import pytest
 from conformance_compare import Result, results
 from conformance_cpp import Walker
-from conformance_host import Mocks, compiler
+from conformance_host import Mocks, compiler, environment
 from conformance_layouts import facts, known
-from conformance_programs import SUITES
+from conformance_programs import SUITES, folded_values
+
+from probescope.diagnostics import Source
+from probescope.lang.bt.compiler import compile_script
 
 ROOT = os.environ.get("PROBESCOPE_BPFTRACE_SRC", "")
 HERE = Path(__file__).resolve().parent
@@ -99,6 +102,26 @@ def test_messages_point_at_the_same_words_and_say_the_same(
     asked = [r for each in found.values() for r in each if r.both_refuse and (r.case.place or what != "same_column")]
     assert len(asked) > 200
     assert sum(getattr(r, what) for r in asked) >= least * len(asked)
+
+
+@needs_checkout
+@needs_compiler
+def test_constant_expressions_have_the_same_values(tmp_path: Path) -> None:
+    """Known while compiling, as `comptime` needs it; of variables nothing is known there."""
+    env = environment(Mocks(ROOT, tmp_path))
+    count = 0
+    wrong = []
+    for line, text, value in folded_values(ROOT):
+        if "$x" in text:
+            continue
+        count += 1
+        program = compile_script(Source("stdin", f"begin {{ print({text}); }}"), env).program
+        found = program.clauses[0].body[-1].values[0]  # type: ignore[attr-defined]
+        got = getattr(found, "value", found)
+        if (got.decode() if isinstance(got, bytes) else got) != value:
+            wrong.append(f"line {line}: {text} is {got}, not {value}")
+    assert count > 300
+    assert wrong == []
 
 
 @needs_checkout

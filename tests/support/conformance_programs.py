@@ -168,6 +168,24 @@ def _folded(call: Call) -> Case | None:
     return Case("fold_literals", call.line, f"begin {{ {inside}{end} }}", call.helper == "test_error", said)
 
 
+def folded_values(root: str) -> Iterator[tuple[int, str, int | str]]:
+    """Line, expression and value of each constant expression whose value is expected."""
+    text = Path(f"{root}/tests/fold_literals.cpp").read_text()
+    for call in Walker(text, frozenset({"test"})).calls():
+        inside, expected = _text(list(call.strings), 0), call.text(1)
+        number = re.fullmatch(r"(Negative|)Integer\((-?(?:0x)?[0-9a-fA-F]+)U?L*\)", expected)
+        truth = re.fullmatch(r"Boolean\((true|false)\)", expected)
+        if not inside or ";" in inside:
+            continue
+        if number:
+            value = int(number[2], 0)
+            yield call.line, inside, value - (1 << 64) if number[1] and value > 0 else value
+        elif truth:
+            yield call.line, inside, int(truth[1] == "true")
+        elif expected.startswith("String("):
+            yield call.line, inside, call.args[1][2].text
+
+
 def _with_result(suite: str) -> Callable[[Call], Case | None]:
     """``test([tracer,] program, [error,] ok)``, where ok is a bool, or the number of failures."""
 

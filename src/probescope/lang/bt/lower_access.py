@@ -12,6 +12,7 @@ from probescope.lang.bt.lower_value import (
     V,
     add,
     cast,
+    const,
     constant,
     part,
     scaled,
@@ -36,6 +37,7 @@ from probescope.model.types import (
     Type,
     Void,
     signed,
+    wrap,
 )
 
 _NUMBERS = frozenset("ksym usym username strerror syscall_name signal_name cgroup_path container".split())
@@ -221,6 +223,8 @@ def _element(u: Unit, v: V, at: ir.Expr, n: int | None, node: ast.Index) -> V:
         if v.address is not None:
             return V(I8, address=scaled(v.address, at, 1), space=v.space)
         e = u.read(v, node.span)
+        if isinstance(e, ir.Const) and isinstance(e.value, bytes) and n is not None and n < len(e.value):
+            return const(wrap(e.value[n], I8), I8, node.span)
         return NOTHING if e is None else value(ir.Index(I8, e, at, span=node.span))
     assert isinstance(v.type, Array)
     element = v.type.element

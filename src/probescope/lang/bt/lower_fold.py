@@ -24,7 +24,7 @@ def numbers(u: Unit, op: str, a: V, b: V, span: Span) -> V | None:
     if x is None or y is None:
         return None
     if isinstance(a.type, Bool) and isinstance(b.type, Bool):
-        return u.error(_TOO_LARGE, span) if op in ("/", "%") and not y else None
+        return u.error(_TOO_LARGE, span) if op in ("/", "%") and not y else truth(_truths(op, x, y))
     if not isinstance(a.type, Int) or not isinstance(b.type, Int):
         return None
     if op in fold.COMPARISONS:
@@ -33,16 +33,24 @@ def numbers(u: Unit, op: str, a: V, b: V, span: Span) -> V | None:
     return u.error(_TOO_LARGE, span) if found is None else const(found, span=span)
 
 
+def _truths(op: str, x: int, y: int) -> bool:
+    """An operator between truth values gives one: whether the result is not 0. Shifts compare, as they always did."""
+    compared = {"<<": "<", ">>": ">"}.get(op, op)
+    if compared in fold.COMPARISONS:
+        return fold.COMPARISONS[compared](x, y)
+    return bool(fold.arithmetic(op, x, y))
+
+
 def others(u: Unit, op: str, a: V, b: V, span: Span) -> V | None:
     """The same for strings and tuples."""
     if isinstance(a.type, Tuple) and isinstance(b.type, Tuple):
         equal = _equal(a.ir, b.ir) if op in ("==", "!=") else None
         return None if equal is None else truth(equal == (op == "=="))
-    left = constant_text(a) if a.literal else None
+    left = constant_text(a)
     if left is None or not isinstance(a.type, String):
         return None
     if isinstance(b.type, String):
-        right = constant_text(b) if b.literal else None
+        right = constant_text(b)
         return None if right is None else _texts(op, left, right, span)
     n = constant(b) if b.literal and isinstance(b.type, Int) else None
     return _behind(u, left, n, span) if n is not None and op == "+" else None
