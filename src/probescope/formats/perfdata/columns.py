@@ -34,6 +34,10 @@ class Columns:
         kinds = rows.heads & _KIND
         known = (kinds == r.SAMPLE) & (rows.event >= 0)
         which = np.flatnonzero(known)
+        alien = (kinds == r.SAMPLE) & (rows.event < 0) if len(which) < len(known) else known[:0]
+        if alien.any():
+            first = rows.place(int(alien.argmax()))
+            self.tally.add("unknown-event", "samples of events that the file does not tell of", first, int(alien.sum()))
         others = np.flatnonzero((kinds < r.USER_START) & (kinds != r.SAMPLE))
         samples, dropped = self.samples(rows.picked(which) if len(which) < len(known) else rows)
         if dropped is not None:

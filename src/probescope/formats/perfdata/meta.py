@@ -62,6 +62,8 @@ class Meta:
     def add_attr(self, attr: Attr, ids: Iterable[int]) -> None:
         """Again with the same ids: nothing new."""
         ids = tuple(ids)
+        if attr.unknown:
+            self.tally.add("attr-tail", "attributes of a newer kernel, parts of which are not known")
         known = next((self.ids[i] for i in ids if i in self.ids), -1)
         if known < 0 and not ids and attr in self.attrs:
             return
@@ -71,8 +73,6 @@ class Meta:
                 return
             known = len(self.attrs)
             self.attrs.append(attr)
-            if attr.unknown:
-                self.tally.add("attr-tail", "attributes of a newer kernel, parts of which are not known")
         for one in ids:
             self.ids.setdefault(one, known)
         self.version += 1

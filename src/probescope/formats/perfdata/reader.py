@@ -219,6 +219,7 @@ class PerfData:
                 break
         if self._size < 0:
             self._primed = (stream, blocks)
+            self._header_damage = self._tally.listed()
 
     def _blocks(self) -> Iterator[tuple[list[int], Block]]:
         """Each with its stream's newest time, which the caller keeps: of several files the one that lags is read on."""
