@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import conformance_types
 import pytest
 from conformance_compare import Result, results
 from conformance_cpp import Walker
@@ -102,6 +103,21 @@ def test_messages_point_at_the_same_words_and_say_the_same(
     asked = [r for each in found.values() for r in each if r.both_refuse and (r.case.place or what != "same_column")]
     assert len(asked) > 200
     assert sum(getattr(r, what) for r in asked) >= least * len(asked)
+
+
+@needs_checkout
+@needs_compiler
+def test_types_are_inferred_as_there(tmp_path: Path) -> None:
+    """What a variable, a key or a value becomes decides what is printed: widths, signs, sizes of strings."""
+    env = environment(Mocks(ROOT, tmp_path))
+    expected = list(conformance_types.inferred(ROOT))
+    wrong = []
+    for fact in expected:
+        found = conformance_types.known(fact, compile_script(Source("stdin", fact.program), env).program)
+        if found != fact.type:
+            wrong.append(f"line {fact.line}: {fact.program}: {fact.what} {fact.name} is {found}, not {fact.type}")
+    assert len(expected) > 200
+    assert wrong == []
 
 
 @needs_checkout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bt_host import findings, one
+from bt_host import body, findings, one
 
 #: Worked out by hand, as C does it on 64 bits.
 NUMBERS = {
@@ -86,3 +86,9 @@ def test_comparisons(text, value):
 
 def test_the_length_is_in_bytes_and_the_rest_may_be_no_text():
     assert one('print("\\xc3\\xa4x" + 2);').endswith('b"x")])')
+
+
+def test_a_cast_literal_has_a_sign():
+    """1 takes the sign of what it meets, (int8)1 does not: together with an uint8 it needs an int16."""
+    assert "(Const i16 2)" in body("kprobe:f { $a = (int8)1; $a = (uint8)2; }")[1]
+    assert "(Const u8 2)" in body("kprobe:f { $a = 1; $a = (uint8)2; }")[1]

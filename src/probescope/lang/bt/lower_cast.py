@@ -13,7 +13,7 @@ from probescope.lang.bt import ast
 from probescope.lang.bt.lower_convert import as_string
 from probescope.lang.bt.lower_unit import Unit
 from probescope.lang.bt.lower_value import NOTHING, V, cast, constant, number, truth, value
-from probescope.lang.bt.types import UNKNOWN, is_int, same, settle, show, tag_of, tagged
+from probescope.lang.bt.types import UNKNOWN, is_flex, is_int, same, settle, show, tag_of, tagged
 from probescope.lang.bt.types_names import UNSIZED, resolve_type
 from probescope.model.types import (
     BOOL,
@@ -54,7 +54,7 @@ def explicit(u: Unit, v: V, t: Type, node: ast.Cast) -> V:
         if not v.literal and not isinstance(t, Pointer):  # such casts make scripts work without kernel types too
             u.warn(f"Unnecessary cast: expression is already of type {show(v.type)}", node.span)
         e = u.read(v, node.span)
-        return NOTHING if e is None else V(v.type, e)
+        return NOTHING if e is None else V(t if is_flex(v.type) else v.type, e)  # its sign is fixed now
     match t:
         case Int() | Enum():
             return _to_integer(u, v, t, node)
