@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from probescope.model.site import Site
     from probescope.plan.costs import Costs
     from probescope.plan.explain_rows import Facts
+    from probescope.plan.explain_stacks import Compiled
     from probescope.plan.explanation import Explained
     from probescope.plan.request import BpfPlan
     from probescope.sources.context import ResolveContext
@@ -46,7 +47,27 @@ def facts(*, pid: int = 0, costs: Costs | None = None) -> Facts:
         get=lambda name: describe(name).get,
         setup=_setup,
         arch=host.arch().name,
+        compiled=lambda: _compiled(pid),
     )
+
+
+def _compiled(pid: int) -> Sequence[Compiled]:
+    """The files that a process runs, and whether they were compiled with frame pointers. Small ones say nothing."""
+    from probescope.collect.unwind_files import FEW
+    from probescope.debuginfo.elf import ElfFile
+    from probescope.debuginfo.locate import in_root
+    from probescope.debuginfo.unwind_table import framed_share
+    from probescope.kernel import procfs
+    from probescope.plan.explain_stacks import Compiled
+
+    out: list[Compiled] = []
+    root = procfs.root(pid) if pid else ""
+    for path in dict.fromkeys(m.path for m in (procfs.maps(pid) if pid else ()) if m.executable and m.path[:1] == "/"):
+        with suppress(ProbescopeError), ElfFile.open(in_root(root, path)) as elf:
+            functions, share = framed_share(elf)
+            if functions >= FEW:
+                out.append(Compiled(path, share))
+    return out
 
 
 def _setup(program: Program, plan: BpfPlan) -> Sequence[str]:

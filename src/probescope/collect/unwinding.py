@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from probescope.collect.unwind_files import FEW, File, Files, inner
 from probescope.debuginfo.symbolize import AddressSpace
-from probescope.debuginfo.unwind_table import ENOUGH
 from probescope.errors import KernelError, LimitError
 from probescope.kernel.bpf_map import Map
 from probescope.kernel.uapi import bpf as k
@@ -64,7 +63,7 @@ class Tables:
             if file is not None:
                 found.append((_Stretch(start, end, m.offset + start - m.start, m.path), file))
         big = [f for _, f in found if f.functions >= FEW]
-        if not self._always and big and all(f.share >= ENOUGH for f in big):
+        if not self._always and big and all(f.share >= u.ENOUGH for f in big):
             return []
         for stretch, file in found:
             self.files.load(file, stretch.path)

@@ -23,9 +23,6 @@ from probescope.model import unwind as u
 
 SMALL_GAP = 16
 """Bytes between functions that are nothing but alignment: no row is spent on them."""
-ENOUGH = 0.5
-"""Share of functions with frame pointers from which on a file counts as compiled with them, and walking by them as
-giving the same stacks. It is not all: leaf functions and hand-written assembly have none in any file."""
 _FP, _SP = 6, 7
 _RETURN = Kept("at", -8)
 _DEREF = 0x06

@@ -54,6 +54,9 @@ BLOCK_STEPS, MAPPING_STEPS = 18, 12
 """Halvings that find one of 2**18 blocks (4 million rows: 32 MB), one of 2**12 mappings."""
 MOST_ROWS = BLOCK << BLOCK_STEPS
 
+ENOUGH = 0.5
+"""Share of functions with frame pointers from which on a file counts as compiled with them, and walking by them as
+giving the same stacks. It is not all: leaf functions and hand-written assembly have none in any file."""
 MOST_FRAME = 1 << 20
 """Bytes that a frame pointer may lie above the stack pointer to be believed where no table is."""
 

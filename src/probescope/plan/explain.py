@@ -20,6 +20,7 @@ from probescope.model.types import Agg
 from probescope.plan.bpf import plan_bpf
 from probescope.plan.equivalents import Equivalent, equivalents
 from probescope.plan.explain_rows import Facts, knowledge, lacking, rows, state
+from probescope.plan.explain_stacks import stack_notes
 from probescope.plan.explanation import Explained, Explanation, Variant
 from probescope.plan.instead import instead
 from probescope.plan.knowledge import SETUP_MS
@@ -226,6 +227,8 @@ def explain_program(program: Program, facts: Facts) -> Explained:
     planned = plan_bpf(usable, facts.request)
     plan = planned.plan
     sites = usable.sites
+    files = tuple(facts.compiled()) if any("ustack" in needs(c).stacks for c in usable.clauses) else ()
+    facts = replace(facts, compiled=lambda: files)
     parts = [_of_choice(usable, choice, [sites[n] for n in choice.sites], facts) for choice in plan.choices]
     parts += [_of_clause(c, list(c.sites), "", refused[c.id], facts) for c in program.clauses if c.id in refused]
     parts.sort(key=lambda p: p.clause)
@@ -256,7 +259,9 @@ def _serves(site: Site, asked: Asked, facts: Facts) -> bool:
 
 def _of_choice(program: Program, choice: Choice, sites: list[Site], facts: Facts) -> Explanation:
     clause = next(c for c in program.clauses if c.id == choice.clause)
-    return _of_clause(clause, sites, choice.mechanism, "", facts)
+    made = _of_clause(clause, sites, choice.mechanism, "", facts)
+    stacks = stack_notes(needs(clause), program.settings.unwind, facts.compiled())
+    return replace(made, notes=(*made.notes, *stacks))
 
 
 def _of_clause(clause: Clause, sites: list[Site], mechanism: str, reason: str, facts: Facts) -> Explanation:

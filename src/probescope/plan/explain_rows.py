@@ -13,6 +13,7 @@ from probescope.ir.program import Program
 from probescope.kernel.privileges import Privileges
 from probescope.model.site import IntervalAttach, RawTracepointAttach, Site, TracepointAttach, UserAttach
 from probescope.plan.costs import Costs, cost_class, cost_name
+from probescope.plan.explain_stacks import Compiled
 from probescope.plan.knowledge import OTHERS, PRIVILEGES, SOURCES, Interface, Knowledge, Other, Through
 from probescope.plan.ladder import Asked, rungs, site_features
 from probescope.plan.mechanism import State, missing
@@ -25,7 +26,7 @@ UNKNOWN = "cannot be told without the privileges for it"
 class Facts:
     """What an explanation is made from, besides the program. ``events`` gives CATEGORY:EVENT of all tracepoints;
     ``get``: how to get a feature that is missing, by its name. ``setup``: what has to be made before programs are
-    loaded, in words."""
+    loaded, in words. ``compiled``: the files that the process of ``-p`` runs."""
 
     request: PlanRequest
     privileges: Privileges
@@ -34,6 +35,7 @@ class Facts:
     get: Callable[[str], str] = lambda _: ""
     setup: Callable[[Program, BpfPlan], Sequence[str]] = lambda _program, _plan: ()
     arch: str = "x86_64"
+    compiled: Callable[[], Sequence[Compiled]] = tuple
 
 
 @dataclass(frozen=True, slots=True)
