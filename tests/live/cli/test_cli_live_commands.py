@@ -188,6 +188,10 @@ def test_examples_work(command, line, tmp_path):
         Path(target).parent.mkdir(parents=True, exist_ok=True)
     for name in (w for w in words(line) if w.endswith(".folded")):
         (tmp_path / name).write_text("main;parse 3\n")
+    if words(line)[0] == "script":
+        for name in ("perf.data", "other.data"):
+            recorded = ["perf", "record", "-q", "-o", str(tmp_path / name), "-e", "page-faults", "true"]
+            subprocess.run(recorded, check=True, timeout=60, capture_output=True)
     done = subprocess.run(
         ["bash", "-c", text], capture_output=True, text=True, timeout=120, env=environment, check=False, cwd=tmp_path
     )

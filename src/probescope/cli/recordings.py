@@ -1,0 +1,158 @@
+"""Recordings as commands open them: what kind of file it is, which events are wanted, what was lost of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self, TextIO
+
+from probescope.errors import FormatError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    import numpy as np
+
+    from probescope.collect.recorded.told import ToldBatch
+    from probescope.formats.perfdata.reader import PerfData
+    from probescope.formats.tracing.fields import Records
+    from probescope.formats.tracing.print_fmt import Printer
+
+    Column = np.ndarray[Any, Any]
+    Keep = Callable[[ToldBatch], Column | None]
+
+
+def opened(name: str) -> Opened:
+    """Raises UsageError where it cannot be opened, FormatError where it is no recording."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts in half the time
+    from probescope.formats.perfdata import open_perfdata
+
+    try:
+        return Opened(open_perfdata(sys.stdin.buffer if name == "-" else name))
+    except OSError as e:
+        hints = ["probescope COMMAND -i FILE names another", "perf record writes one"] if name == "perf.data" else []
+        raise UsageError(f"cannot read {name}: {e.strerror}", hints=hints) from e
+
+
+class Opened:
+    """``told`` goes through the events once."""
+
+    def __init__(self, recording: PerfData) -> None:
+        from probescope.collect.recorded.told import Told, here
+        from probescope.formats.tracing.fields import Texts
+        from probescope.formats.tracing.symbols import Context, PrintkFormats, Symbols
+
+        self.recording = recording
+        ids = {_short(b.path): b.build_id.hex() for b in recording.build_ids}
+        self.told = Told(recording, here(), ids)
+        machine = recording.machine
+        tracing = recording.tracing
+        symbols = Symbols(tracing.symbols) if tracing else None
+        printk = PrintkFormats(tracing.printk) if tracing else None
+        self._context = Context(machine.big_endian, machine.long_size, symbols, printk)
+        self._printers: dict[int, Printer] = {}
+        self._texts = Texts()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.recording.close()
+
+    def records(self, told: ToldBatch, which: Column) -> Records:
+        """The raw records of some events."""
+        from probescope.formats.tracing.fields import Records
+        from probescope.model.recording import Ragged
+
+        raw = told.batch.raw
+        if raw is None:
+            raise FormatError("these events have no raw records", file=self.recording.name)
+        some = Ragged(raw.values, raw.start[which], raw.size[which])
+        m = self.recording.machine
+        return Records(some, m.big_endian, m.long_size, self._texts)
+
+    def traces(self, told: ToldBatch, kind: int, which: Column) -> list[str]:
+        """Texts of a tracepoint's records."""
+        from probescope.formats.tracing.print_fmt import compile_event
+
+        printer = self._printers.get(kind)
+        if printer is None:
+            printer = self._printers[kind] = compile_event(self.recording.events[kind], self._context)
+        if told.batch.raw is None:
+            return [""] * len(which)
+        return printer.texts(self.records(told, which))
+
+    def filter(self, args: argparse.Namespace) -> Keep:
+        """Indices of the events that the options ask for; ``None`` for all of them."""
+        import numpy as np
+
+        tests: list[Callable[[ToldBatch], Column]] = []
+        for option, column in (("pid", "pid"), ("tid", "tid")):
+            wanted = _numbers(getattr(args, option, None), option)
+            if wanted is not None:
+                tests.append(lambda t, c=column, w=wanted: np.isin(getattr(t.batch, c), w))  # type: ignore[misc]
+        cpus = _cpus(getattr(args, "cpu", None))
+        if cpus is not None:
+            tests.append(lambda t: np.isin(t.batch.cpu, cpus))
+        if getattr(args, "comms", None):
+            names = set(args.comms.split(","))
+            tests.append(lambda t: np.isin(t.names, [i for i, n in enumerate(self.told.tasks.names) if n in names]))
+        if getattr(args, "time", None):
+            low, high = _span(args.time)
+            tests.append(lambda t: (t.batch.time >= np.uint64(low)) & (t.batch.time <= np.uint64(high)))
+
+        def keep(told: ToldBatch) -> Column | None:
+            if not tests:
+                return None
+            mask = tests[0](told)
+            for test in tests[1:]:
+                mask = mask & test(told)
+            return np.flatnonzero(mask)
+
+        return keep
+
+    def tell_damage(self, out: TextIO) -> None:
+        """What of the file could not be used, and which events the kernel lost: on standard error, at the end."""
+        for d in self.recording.damage:
+            where = f" (first at {d.offset:#x})" if d.offset >= 0 else ""
+            out.write(f"WARNING: {self.recording.name}: {d.count} times: {d.about}{where}\n")
+
+
+def _short(path: str) -> str:
+    return "[kernel.kallsyms]" if path.startswith("[kernel.kallsyms]") else path
+
+
+def _numbers(text: str | None, option: str) -> list[int] | None:
+    if text is None:
+        return None
+    words = text.split(",")
+    if not all(w.isascii() and w.isdigit() and int(w) < 1 << 31 for w in words):
+        raise UsageError(f"'{text}' is not a list of numbers", hints=[f"--{option} 12,34"])
+    return [int(w) for w in words]
+
+
+def _cpus(text: str | None) -> list[int] | None:
+    from probescope.kernel.machine import parse_cpus
+
+    if text is None:
+        return None
+    try:
+        return parse_cpus(text)
+    except ValueError:
+        raise UsageError(f"'{text}' is not a list of CPUs", hints=["-C 0,2-3"]) from None
+
+
+def _span(text: str) -> tuple[int, int]:
+    """``A,B`` in seconds -> ns; either may be empty."""
+    first, _, last = text.partition(",")
+    try:
+        low = int(float(first or 0) * 1e9)
+        high = int(float(last) * 1e9) if last else (1 << 64) - 1
+    except (ValueError, OverflowError):
+        low, high = 1, 0
+    if not 0 <= low <= high < 1 << 64:
+        raise UsageError(
+            f"'{text}' is not a span of time", hints=["--time 10.5,12 (seconds)", "--time 10.5, (from there on)"]
+        )
+    return low, high

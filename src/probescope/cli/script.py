@@ -1,0 +1,161 @@
+"""``probescope script``: the events of a recording, a line each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from probescope.cli.parsing import Parser
+from probescope.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from probescope.cli.recordings import Opened
+
+EXAMPLES = """examples:
+  probescope script                                   the events of perf.data, as perf script prints them
+  probescope script -i other.data -F comm,tid,time,event
+  probescope script -F +pid --ns --pid 1234
+  probescope script --comms bash,make --time 10.5,12
+  probescope script -f json                           an object a line
+"""
+
+
+def parser() -> Parser:
+    p = Parser("script", "Print the events of a recording, with perf script's columns.", EXAMPLES)
+    p.add_argument("-i", "--input", default="perf.data", metavar="FILE", help="perf.data by default; - is stdin")
+    p.add_argument("-F", "--fields", metavar="LIST", help="columns; +name adds, -name leaves out")
+    p.add_argument("-c", "--comms", metavar="LIST", help="only of threads with these names")
+    p.add_argument("--pid", metavar="LIST", help="only of these processes")
+    p.add_argument("--tid", metavar="LIST", help="only of these threads")
+    p.add_argument("-C", "--cpu", metavar="LIST", help="only on these CPUs: 0,2-3")
+    p.add_argument("--time", metavar="A,B", help="only between these times, in seconds; either may be left out")
+    p.add_argument("--ns", action="store_true", help="times with nine digits")
+    p.add_argument("--reltime", action="store_true", help="times since the first event")
+    p.add_argument("--max-stack", type=int, default=127, metavar="N", help="frames of a stack (127)")
+    p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
+    return p
+
+
+def main(argv: list[str]) -> int:
+    args = parser().parse_args(argv)
+    from probescope.cli.recordings import opened
+
+    with opened(args.input) as recording:
+        (_json if args.format == "json" else _text)(recording, args)
+        sys.stdout.flush()
+        recording.tell_damage(sys.stderr)
+    return 0
+
+
+def _text(recording: Opened, args: argparse.Namespace) -> None:
+    from probescope.views.script import Choice, ScriptView
+
+    told = recording.told
+    view: ScriptView | None = None
+    keep = recording.filter(args)
+    out = sys.stdout.buffer if hasattr(sys.stdout, "buffer") else None
+    for batch in told.batches():
+        if view is None:
+            first = int(batch.batch.time[0]) if args.reltime and batch.batch.count else 0
+            choice = Choice(chosen(args.fields, recording), args.ns, first, args.max_stack)
+            view = ScriptView(told, recording.traces, choice)
+        text = view.text(batch, keep(batch))
+        if out is not None:
+            out.write(text.encode("utf-8", "surrogateescape"))
+        else:
+            sys.stdout.write(text)
+
+
+def chosen(text: str | None, recording: Opened) -> frozenset[str]:
+    """Perf's ``-F``: names; with + or - before each, what perf prints by itself is changed."""
+    from probescope.diagnostics import nearest
+    from probescope.views.script import FIELDS
+
+    if not text:
+        return frozenset()
+    words = [w for w in text.split(",") if w]
+    for w in words:
+        if w.lstrip("+-") not in FIELDS:
+            hints = [f"did you mean {n}?" for n in nearest(w.lstrip("+-"), FIELDS)]
+            raise UsageError(f"there is no field '{w}'", hints=[*hints, "fields: " + ", ".join(FIELDS)])
+    changes = [w for w in words if w[0] in "+-"]
+    if not changes:
+        return frozenset(words)
+    if len(changes) < len(words):
+        raise UsageError("fields are either listed or changed by + and -, not both")
+    usual = {"comm", "tid", "cpu", "time", "event"}
+    usual |= (
+        {"trace"} if any(e.fields for e in recording.recording.events) else {"period", "ip", "sym", "symoff", "dso"}
+    )
+    if any("callchain" in e.sampled for e in recording.recording.events):
+        usual |= {"ip", "sym", "symoff", "dso"}
+    for w in changes:
+        usual = usual | {w[1:]} if w[0] == "+" else usual - {w[1:]}
+    return frozenset(usual)
+
+
+def _json(recording: Opened, args: argparse.Namespace) -> None:
+    import json
+
+    keep = recording.filter(args)
+    told = recording.told
+    for batch in told.batches():
+        found = keep(batch)
+        which: Sequence[int] = range(batch.batch.count) if found is None else found.tolist()
+        fields = _fields(recording, batch)
+        for i in which:
+            sys.stdout.write(json.dumps(_object(recording, batch, i, fields)) + "\n")
+
+
+def _fields(recording: Opened, batch: Any) -> dict[int, dict[str, Any]]:
+    """For each event of a tracepoint, by index, its fields."""
+    import numpy as np
+
+    from probescope.formats.tracing.fields import columns
+
+    out: dict[int, dict[str, Any]] = {}
+    for kind in np.unique(batch.batch.event).tolist():
+        event = recording.recording.events[kind]
+        if not event.fields or batch.batch.raw is None:
+            continue
+        which = np.flatnonzero(batch.batch.event == kind)
+        own = [f for f in event.fields if not f.name.startswith("common_")]
+        found = columns(recording.records(batch, which), own)
+        rows = zip(*(_plain(found[f.name]) for f in own), strict=True) if own else [()] * len(which)
+        for i, row in zip(which.tolist(), rows, strict=True):
+            out[i] = dict(zip([f.name for f in own], row, strict=True))
+    return out
+
+
+def _plain(column: Any) -> list[Any]:
+    values = column.tolist() if hasattr(column, "tolist") else column
+    return [v.hex() if isinstance(v, bytes) else v for v in values]
+
+
+def _object(recording: Opened, told: Any, i: int, fields: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    b = told.batch
+    event = recording.recording.events[int(b.event[i])]
+    has = event.sampled
+    out: dict[str, Any] = {"event": event.name, "comm": recording.told.tasks.names[int(told.names[i])]}
+    out |= {"pid": int(b.pid[i]), "tid": int(b.tid[i])}
+    if "cpu" in has:
+        out["cpu"] = int(b.cpu[i])
+    if "time" in has:
+        out["time"] = int(b.time[i]) / 1e9
+    if "period" in has:
+        out["period"] = int(b.period[i])
+    if i in fields:
+        out["fields"] = fields[i]
+    if told.stacks is not None and told.stacks[i] >= 0:
+        out["stack"] = [_frame(f) for f in recording.told.frames(int(told.stacks[i]))]
+    elif "ip" in has:
+        mode = int(b.numbers["misc"][i]) & 7 if "misc" in b.numbers else 2
+        out["frame"] = _frame(recording.told.frame(int(told.spaces[i]), int(b.numbers["ip"][i]), mode == 1))
+    return out
+
+
+def _frame(f: Any) -> dict[str, Any]:
+    return {"address": f.address, "symbol": f.name, "offset": f.offset, "module": f.module}

@@ -1,0 +1,9 @@
+"""What a recording tells beyond its events: who ran, what was mapped where, what an address was called.
+
+In: batches of a ``model.recording.Recording``. Out: columns of names, address spaces and stacks, each different one
+once. Who may import me: the rest of collect, and every room above. Symbols are read from files of this machine, and
+only where they are those of the recording.
+
+    batch ──► tasks.Tasks ──► name and space of each event
+          `─► stacks.Stacks ─► each different stack once ──► symbols.Symbols ──► frames
+"""

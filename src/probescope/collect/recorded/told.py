@@ -1,0 +1,87 @@
+"""A recording with everything that can be told of its events: names, address spaces, stacks, frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from probescope.collect.recorded.stacks import Stacks, split
+from probescope.collect.recorded.symbols import Frame, Here, Symbols
+from probescope.collect.recorded.tasks import Tasks
+from probescope.frozen import dataclass
+from probescope.model.recording import EventBatch, Recording
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Column = np.ndarray[Any, Any]
+
+# the misc word of a sample: where it was taken (include/uapi/linux/perf_event.h, PERF_RECORD_MISC_CPUMODE_MASK)
+CPUMODE, KERNEL, HYPERVISOR = 7, 1, 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ToldBatch:
+    """``names`` and ``spaces``: i4, see ``Tasks``. ``stacks``: i4 numbers of ``Stacks``, -1 for none; absent where no
+    event has one."""
+
+    batch: EventBatch
+    names: Column
+    spaces: Column
+    stacks: Column | None
+
+
+class Told:
+    """Goes through a recording once. ``frames`` and ``frame`` remember what they have worked out."""
+
+    def __init__(self, recording: Recording, here: Here, build_ids: Mapping[str, str]) -> None:
+        self.recording = recording
+        self.tasks = Tasks()
+        self.stacks = Stacks()
+        self.symbols = Symbols(here, build_ids, recording.machine.release)
+        self._kernel_maps = -1
+        self._frames: dict[tuple[int, int, bool], Frame] = {}
+        self._chains: dict[int, tuple[Frame, ...]] = {}
+
+    def batches(self) -> Iterator[ToldBatch]:
+        for batch in self.recording.batches():
+            names, spaces = self.tasks.columns(batch)
+            if len(self.tasks.kernel) != self._kernel_maps:
+                self._kernel_maps = len(self.tasks.kernel)
+                self.symbols.kernel_maps(self.tasks.kernel)
+            stacks = None if batch.stacks is None else self.stacks.numbers(batch.stacks, spaces)
+            yield ToldBatch(batch, names, spaces, stacks)
+
+    def frames(self, stack: int) -> tuple[Frame, ...]:
+        """Of a stack by its number, innermost first."""
+        found = self._chains.get(stack)
+        if found is None:
+            space, addresses = self.stacks.chains[stack]
+            found = tuple(self.frame(space, a, context.endswith("kernel")) for a, context in split(addresses))
+            self._chains[stack] = found
+        return found
+
+    def frame(self, space: int, address: int, kernel: bool) -> Frame:
+        key = (-1 if kernel else space, address, kernel)
+        found = self._frames.get(key)
+        if found is None:
+            known = self.tasks.spaces[space] if space >= 0 else None
+            found = self._frames[key] = self.symbols.frame(known, address, kernel=kernel)
+        return found
+
+
+def here() -> Here:
+    """This machine."""
+    import os
+
+    from probescope.debuginfo import elf_notes
+    from probescope.kernel import machine
+    from probescope.kernel.host import host
+    from probescope.kernel.vdso import vdso
+
+    try:
+        notes = host().read_bytes("/sys/kernel/notes")
+    except OSError:
+        notes = b""
+    build_id = elf_notes.build_id(notes, little=True) if notes else ""
+    return Here(host().release, build_id, machine.kallsyms, os.path.expanduser("~"), vdso)

@@ -1,0 +1,90 @@
+"""``probescope script`` beside ``perf script``: on recordings of others, by path, and on fresh ones."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SAMPLES = Path(os.environ.get("PROBESCOPE_SAMPLES", "/nonexistent"))
+OURS = (sys.executable, "-m", "probescope")
+#: Samples whose text differs for a reason, and which lines are then compared.
+DIFFERENT = {
+    "lpd.sleep.compressed2.pipe.data": "the version of perf that made the expected text cannot read COMPRESSED2",
+    "quipper.piped.intel_pt-4.14.data": "instruction traces are decoded there; here they are kept and counted",
+    "user_events.data": "a plugin of perf's prints sched_switch in its own words",
+}
+
+
+def lines(*words: str) -> list[str]:
+    done = subprocess.run([*words], capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode("utf-8", "replace").splitlines()
+
+
+def samples() -> list[Path]:
+    return sorted(p for p in (SAMPLES / "perfdata").glob("*.data") if p.name not in DIFFERENT)
+
+
+def plain(line: str) -> str:
+    """Without what depends on the machine that expected texts were made on, or where we know more: symbols found
+    there; and the name of the vDSO, which perf leaves unknown."""
+    return re.sub(r" \S+(\+0x[0-9a-f]+)? \((\[vdso\]|\[unknown\]|/[^)]*)\)", " ? (?)", line.rstrip())
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="PROBESCOPE_SAMPLES names no folder of recordings")
+@pytest.mark.parametrize("path", samples() or [Path("none")], ids=lambda p: p.name)
+def test_samples_of_others(path: Path) -> None:
+    """Every event of files of many kernels, architectures and versions of perf: names, places, times, addresses."""
+    text = gzip.decompress((SAMPLES / f"expected/{path.name}.script.txt.gz").read_bytes()).decode("utf-8", "replace")
+    expected = [plain(x) for x in text.splitlines() if "PERF_RECORD_" not in x]
+    assert [plain(x) for x in lines(*OURS, "script", "-i", str(path))] == expected
+
+
+def shape(line: str) -> str:
+    """Addresses of frames are of the file in older versions of perf, and of memory in newer ones; columns have other
+    widths. Among several names of one place perf's choice is another: what is compared is how far into it. perf makes
+    names for jump tables (``strlen@plt``)."""
+    line = re.sub(r"^\t\s*[0-9a-f]+ ", "\t", line.rstrip())
+    line = re.sub(r"[^ \t]*@plt\+0x[0-9a-f]+ \(", "[unknown] (", line)
+    line = re.sub(r"[^ \t]+(\+0x[0-9a-f]+) \(", r"?\1 (", line)
+    return re.sub(r" +", " ", line)
+
+
+@pytest.fixture
+def perf() -> str:
+    found = shutil.which("perf")
+    if found is None:
+        pytest.skip("perf is not installed")
+    return found
+
+
+WORK = ("sh", "-c", "ls -lR /usr/lib/python3 /etc > /dev/null")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-e", "cpu-clock", "-F", "999"),
+        ("-e", "cpu-clock,page-faults", "-g"),
+        ("-e", "task-clock", "-g", "-z"),
+        ("-e", "raw_syscalls:sys_enter,syscalls:sys_enter_openat"),
+        ("-e", "sched:sched_process_exec,sched:sched_process_fork", "-g"),
+        ("-c", "1", "-e", "{page-faults,context-switches}", "-d"),
+    ],
+    ids=" ".join,
+)
+def test_fresh_recordings(perf: str, tmp_path: Path, options: tuple[str, ...]) -> None:
+    path = str(tmp_path / "perf.data")
+    subprocess.run(
+        [perf, "record", "-q", "-o", path, *options, "--", *WORK], check=True, timeout=60, capture_output=True
+    )
+    ours, theirs = lines(*OURS, "script", "-i", path), lines(perf, "script", "-i", path)
+    assert len(theirs) > 5
+    assert [shape(x) for x in ours] == [shape(x) for x in theirs]
