@@ -130,7 +130,7 @@ FUNCTIONS: dict[str, Function] = {
     # stacks
     "kstack": _f("stack", "? any any", "the kernel's call stack: mode, limit"),
     "ustack": _f("stack", "? any any", "the user program's call stack: mode, limit"),
-    "dw_ustack": _f("stack", "? any any", "the user program's call stack, unwound by DWARF"),
+    "dw_ustack": _f("stack", "? any any", "the user program's call stack, by unwind tables"),
     # facts with a parameter
     "nsecs": _f("fact", "? word", "nanoseconds of a clock: boot, monotonic, tai, sw_tai"),
     "pid": _f("fact", "? word", "process id: curr_ns, init"),
