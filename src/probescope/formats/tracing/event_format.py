@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 from probescope.errors import FormatError
@@ -39,8 +40,16 @@ _ID = re.compile(r"^ID:[ \t]*(\d{1,9})[ \t]*$", re.MULTILINE)
 _PRINT = re.compile(r"^print fmt:[ \t]*", re.MULTILINE)
 
 #: Bytes of an element, where dimensions do not tell; everything else is as wide as the array's bytes divide.
-_WIDTHS = {"char": 1, "u8": 1, "s8": 1, "bool": 1, "short": 2, "u16": 2, "s16": 2, "int": 4, "u32": 4, "s32": 4}
-_WIDTHS |= {"u64": 8, "s64": 8, "__u8": 1, "__u16": 2, "__u32": 4, "__u64": 8, "uint8_t": 1, "uint32_t": 4}
+_WIDTHS = {"char": 1, "u8": 1, "s8": 1, "bool": 1, "short": 2, "u16": 2, "s16": 2, "int": 4, "u32": 4, "s32": 4} | {
+    "u64": 8,
+    "s64": 8,
+    "__u8": 1,
+    "__u16": 2,
+    "__u32": 4,
+    "__u64": 8,
+    "uint8_t": 1,
+    "uint32_t": 4,
+}
 
 
 def parse_event_format(text: str, system: str) -> EventType:
@@ -72,6 +81,7 @@ def _fields(text: str) -> Iterator[RawField]:
             yield field
 
 
+@lru_cache(4096)  # thousands of events begin with the same fields
 def _field(declaration: str, offset: int, size: int, signed: str) -> RawField | None:
     if offset + size > MAX_RECORD:
         return None

@@ -1,0 +1,234 @@
+"""A recording of trace-cmd, opened: ``TraceDat``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO, Self
+
+import numpy as np
+
+from probescope.errors import FormatError
+from probescope.formats.perfdata.damage import Tally
+from probescope.formats.tracedat import options as o
+from probescope.formats.tracedat.container import Buffer, Contents, read_contents
+from probescope.formats.tracedat.merge import Merged, merged
+from probescope.formats.tracedat.pages import PageReader
+from probescope.formats.tracedat.ring import Block, Layout, decode
+from probescope.formats.tracedat.times import corrected
+from probescope.formats.tracing.event_format import parse_event_format
+from probescope.formats.tracing.fields import Records
+from probescope.formats.tracing.symbols import Context, PrintkFormats, Symbols
+from probescope.model.recording import Damage, EventBatch, EventType, LostEvents, Machine, Ragged, RawField
+
+if TYPE_CHECKING:
+    from probescope.formats.tracedat.container import CpuData
+    from probescope.model.recording import Column
+
+PAGES_IN_HAND = 2048  # of all CPUs together, of 4 KiB: 8 MiB
+MOST_COMMS = 1 << 20
+MOST_PAGE = 1 << 22
+UNKNOWN = "unknown"
+_PAGE_FIELD = re.compile(r"field:[^;\n]*?\b(timestamp|commit|data);\s*offset:\s*(\d{1,9});\s*size:\s*(\d{1,9})")
+_COMM = re.compile(r"^\s*(\d{1,10}) (.{0,256})$", re.MULTILINE)
+
+
+def open_tracedat(source: str | BinaryIO) -> TraceDat:
+    """Raises OSError where a path cannot be opened, FormatError where it is no trace.dat. A file that was opened by the
+    caller stays the caller's to close."""
+    if not isinstance(source, str):
+        return TraceDat(source, getattr(source, "name", ""), owned=False)
+    file = open(source, "rb")  # noqa: SIM115 - the recording holds it
+    try:
+        return TraceDat(file, source, owned=True)
+    except BaseException:
+        file.close()
+        raise
+
+
+class TraceDat:
+    """Satisfies ``model.recording.Recording``. ``comms``: names of threads by id, as of the recording's end;
+    ``buffers``: the top one and instances, whose index is the column ``numbers["buffer"]`` of batches where there are
+    several."""
+
+    def __init__(self, file: BinaryIO, name: str, owned: bool) -> None:
+        self._file, self._owned = file, owned
+        self._size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        self.name = str(name)
+        self._opening = Tally()
+        self.contents: Contents = read_contents(file, self.name, self._size, self._opening)
+        self._reading = Tally()
+        self._page = _page_fields(self.contents)
+        self.events = _events(self.contents, self._opening)
+        self.comms = {int(pid): comm for pid, comm in _COMM.findall(self.contents.cmdlines)[:MOST_COMMS]}
+        self.symbols = Symbols(self.contents.kallsyms)
+        self.printk = PrintkFormats(self.contents.printk)
+        self.times = o.times_of(self.contents.options, ">" if self.contents.big else "<")
+        self.machine = self._machine()
+
+    # --- what is in it ---
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        return tuple(self.contents.buffers)
+
+    @property
+    def damage(self) -> tuple[Damage, ...]:
+        return self._opening.listed() + self._reading.listed()
+
+    @property
+    def clock(self) -> str:
+        return self.contents.clock
+
+    def option(self, number: int) -> list[bytes]:
+        """The bytes of all options of a kind, see ``options``."""
+        return [data for kind, data in self.contents.options if kind == number]
+
+    def context(self) -> Context:
+        """What text of its events needs."""
+        return Context(self.contents.big, self.long_size, self.symbols, self.printk, dict(self.comms))
+
+    @property
+    def long_size(self) -> int:
+        """Bytes of the kernel's longs, which may be more than those of the recording program."""
+        size = self._page.get("commit", (0, self.contents.long_size))[1]
+        return size if size in {4, 8} else self.contents.long_size
+
+    def _machine(self) -> Machine:
+        c = self.contents
+        uname = o.text((self.option(o.UNAME) or [b""])[-1]).split()
+        version = o.text((self.option(o.VERSION) or [b""])[-1])
+        known = len(uname) >= 4
+        return Machine(
+            arch=uname[-1] if known else "",
+            release=uname[2] if known else "",
+            hostname=uname[1] if known else "",
+            cpus=c.cpus,
+            big_endian=c.big,
+            long_size=self.long_size,
+            page_size=c.page_size,
+            clock=c.clock,
+            recorder=f"trace-cmd {version}".strip(),
+        )
+
+    # --- events ---
+
+    def batches(self) -> Iterator[EventBatch]:
+        self._reading = Tally()
+        sources = [(i, b, cpu) for i, b in enumerate(self.buffers) if not b.latency for cpu in b.cpus if cpu.size]
+        streams = [self._blocks(buffer, cpu, len(sources)) for _, buffer, cpu in sources]
+        cpus = np.array([min(cpu.cpu, (1 << 31) - 1) for _, _, cpu in sources] or [0], np.int32)
+        buffers = np.array([i for i, _, _ in sources] or [0], np.int32)
+        ids = _index_by_id(self.events)
+        where = _common_fields(self.events)
+        for round_ in merged(streams):
+            if len(round_.time) or round_.lost:
+                yield self._batch(round_, cpus, buffers, ids, where)
+
+    def _blocks(self, buffer: Buffer, cpu: CpuData, streams: int) -> Iterator[Block]:
+        layout = self._layout(buffer)
+        if layout is None:
+            return
+        c = self.contents
+        reader = PageReader(self._file, self._size, c.big, c.decompress, self._reading)
+        in_hand = max(1, PAGES_IN_HAND * 4096 // buffer.page_size)
+        pages = max(1, min(in_hand // max(1, streams), in_hand // 2))
+        for data in reader.blocks(buffer, cpu, max(pages, min(16, in_hand))):
+            block = decode(data, layout, self._reading)
+            time = corrected(block.time, cpu.cpu, self.times)
+            yield Block(block.values, block.start, block.size, time, block.lost)
+
+    def _layout(self, buffer: Buffer) -> Layout | None:
+        commit_at, commit_size = self._page.get("commit", (8, self.contents.long_size))
+        data_at = self._page.get("data", (8 + self.contents.long_size, 0))[0]
+        size = buffer.page_size
+        fine = 64 <= size <= MOST_PAGE and size % 4 == 0 and commit_size in {4, 8} and data_at % 4 == 0
+        if not fine or not commit_at >= 8 or not commit_at + commit_size <= data_at <= size - 8:
+            about = f"pages of {size} bytes, data at {data_at}: such cannot be read"
+            self._reading.add("layout", about, count=1)
+            return None
+        return Layout(self.contents.big, size, commit_at, commit_size, data_at)
+
+    def _batch(
+        self, m: Merged, cpus: Column, buffers: Column, ids: Column, where: tuple[RawField, RawField]
+    ) -> EventBatch:
+        raw = Ragged(m.values, m.start, m.size)
+        records = Records(raw, self.contents.big, self.long_size)
+        kind = ids[np.minimum(records.field(where[0]), np.uint64(len(ids) - 1)).astype(np.int64)]
+        strange = int((kind == len(self.events) - 1).sum())
+        if strange:
+            self._reading.add("event", "events of kinds that the file does not describe", count=strange)
+        tid = records.field(where[1]).astype(np.uint32).view(np.int32)
+        cpu = cpus[m.source]
+        numbers = {"buffer": buffers[m.source]} if len(self.contents.buffers) > 1 else {}
+        between = tuple((i, self._lost(m, i, int(cpus[source]), count)) for i, source, count in m.lost)
+        none = np.full(len(cpu), -1, np.int32)
+        period = np.ones(len(cpu), np.uint64)
+        return EventBatch(len(cpu), kind, m.time, cpu, none, tid, period, raw=raw, numbers=numbers, between=between)
+
+    @staticmethod
+    def _lost(m: Merged, at: int, cpu: int, count: int) -> LostEvents:
+        time = int(m.time[at]) if at < len(m.time) else 0
+        return LostEvents(time=time, cpu=cpu, count=max(0, count), kind="overrun")
+
+    def latency(self) -> Iterator[str]:
+        """The text of a latency tracer, where the recording is one: line by line, ends included."""
+        reader = PageReader(self._file, self._size, self.contents.big, self.contents.decompress, self._reading)
+        for buffer in self.buffers:
+            if buffer.latency:
+                held = ""
+                for piece in reader.pieces(buffer, buffer.cpus[0]):
+                    lines = (held + piece.decode("utf-8", "surrogateescape")).splitlines(keepends=True)
+                    held = lines.pop() if lines and not lines[-1].endswith("\n") and len(lines[-1]) < 1 << 16 else ""
+                    yield from lines
+                if held:
+                    yield held
+
+    def close(self) -> None:
+        if self._owned:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _page_fields(contents: Contents) -> dict[str, tuple[int, int]]:
+    """(offset, size) of a page's parts, as the kernel says in header_page."""
+    return {name: (int(offset), int(size)) for name, offset, size in _PAGE_FIELD.findall(contents.header_page)}
+
+
+def _events(contents: Contents, damage: Tally) -> tuple[EventType, ...]:
+    """Each number once; the last one is for events of no known kind."""
+    out: dict[int, EventType] = {}
+    for system, text in contents.formats:
+        try:
+            event = parse_event_format(text, system)
+        except FormatError:
+            damage.add("format", "the description of an event cannot be read")
+            continue
+        out.setdefault(event.id, event)
+    return (*out.values(), EventType(UNKNOWN))
+
+
+def _index_by_id(events: tuple[EventType, ...]) -> Column:
+    """From an event's number to its index; the last entry is for numbers that are none."""
+    table = np.full((1 << 16) + 1, len(events) - 1, np.int32)
+    for i, event in enumerate(events[:-1]):
+        if 0 < event.id < 1 << 16:
+            table[event.id] = i
+    return table
+
+
+def _common_fields(events: tuple[EventType, ...]) -> tuple[RawField, RawField]:
+    """``common_type`` and ``common_pid``, the same in all events."""
+    kind = next((f for e in events if (f := e.field("common_type"))), None)
+    pid = next((f for e in events if (f := e.field("common_pid"))), None)
+    return (
+        kind or RawField("common_type", "unsigned short", 0, 2, False),
+        pid or RawField("common_pid", "int", 4, 4, True),
+    )

@@ -1,0 +1,51 @@
+"""trace.dat files and what trace-cmd says of them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from probescope.formats.tracedat.options import in_nanoseconds
+from probescope.formats.tracedat.reader import TraceDat
+from probescope.formats.tracing.text import Lines, report
+
+SAMPLES = os.environ.get("PROBESCOPE_SAMPLES", "")
+
+
+def samples() -> list[Path]:
+    """Recordings with an expected text; none where the variable names no folder."""
+    return sorted(Path(SAMPLES, "tracedat").glob("*.dat")) if SAMPLES else []
+
+
+def expected(path: Path) -> list[str]:
+    with gzip.open(
+        path.parent.parent / "expected" / f"{path.name}.report.txt.gz", "rt", errors="surrogateescape"
+    ) as file:
+        return file.read().splitlines()
+
+
+def ours(recording: TraceDat, flags: bool = True, plugins: bool = True) -> list[str]:
+    lines = Lines(
+        recording.events,
+        recording.context(),
+        flags=flags,
+        ticks=not in_nanoseconds(recording.clock),
+        buffers=tuple(b.name for b in recording.buffers),
+        plugins=plugins,
+    )
+    return "".join(report(lines, recording.batches(), recording.machine.cpus)).splitlines()
+
+
+def trace_cmd() -> str:
+    return shutil.which("trace-cmd") or pytest.skip("trace-cmd is not installed")
+
+
+def theirs(path: Path, *options: str) -> list[str]:
+    command = [trace_cmd(), "report", *options, "-i", str(path)]
+    result = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", check=True)
+    return result.stdout.splitlines()
