@@ -190,6 +190,8 @@ def shape_of(die: Die | None, types: DwarfTypes) -> Shape | None:
         if found.is_declaration:
             return None
     size = _size(found)
+    if found.flag(c.AT_GNU_VECTOR):
+        return Shape(size, min(size, 16), "f", False)
     walk = _Walk(types)
     walk.add(found, 0, 0)
     if walk.variants:
@@ -205,8 +207,6 @@ def _shape(size: int, scalars: list[_Scalar], single: bool) -> Shape:
     align = max((min(s.size, 16) for s in scalars), default=1)
     loose = any(s.offset % min(s.size, 16) for s in scalars if s.size)
     kinds = {s.kind for s in scalars}
-    if "v" in kinds and single:
-        return Shape(size, align, "f", False)
     if "x" in kinds or size > 16 or loose or len(scalars) >= MAX_SCALARS:
         equal = len(scalars) if kinds <= {"f", "x"} and len({s.size for s in scalars}) == 1 and len(scalars) <= 4 else 0
         return Shape(size, align, "f" if single and kinds else "", True, equal, single)
