@@ -26,12 +26,15 @@ from runtime_features import features
 PASS, FAIL, SKIP = "pass", "fail", "skip"
 ATTACHED = "__BPFTRACE_NOTIFY_PROBES_ATTACHED\n"
 ATTACH_SECONDS = 10
-ENTRY = """#!{python}
-import sys
+ENTRY = """import sys
 sys.path[:0] = {path!r}
 from probescope.cli.main import main
 sys.exit(main())
 """
+LAUNCHER = """#!/bin/sh
+exec {folder}/process/bpftrace {folder}/entry/bpftrace "$@"
+"""
+"""The process is called ``bpftrace`` in /proc and in its own arguments, where pidof and pkill of the suite look."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,12 @@ def make_bench(folder: Path, suite: Path, programs: Path, slow: float = 1.0) -> 
     for name in ("testprogs", "testlibs"):
         (folder / name).symlink_to(programs / name)
     bench = Bench(folder, slow)
-    bench.tool.parent.mkdir()
-    source = Path(__file__).resolve().parents[2] / "src"
-    bench.tool.write_text(ENTRY.format(python=sys.executable, path=[str(source)]))
+    for name in ("bin", "process", "entry"):
+        (folder / name).mkdir()
+    path = [str(Path(__file__).resolve().parents[2] / "src"), *(p for p in sys.path if p.endswith("site-packages"))]
+    (folder / "entry" / "bpftrace").write_text(ENTRY.format(path=path))
+    (folder / "process" / "bpftrace").symlink_to(Path(sys.executable).resolve())
+    bench.tool.write_text(LAUNCHER.format(folder=folder))
     bench.tool.chmod(0o755)
     return bench
 
@@ -243,7 +249,12 @@ def _end(child: subprocess.Popen[str]) -> str:
 
 def _session(case: Case, bench: Bench, command: str, enter: list[str], timeout: float) -> tuple[int | None, str]:
     """Its exit code, ``None`` if it had to be ended, and all that it said (from attaching on, if that alone counts)."""
-    env = {"PATH": os.environ.get("PATH", ""), "__BPFTRACE_NOTIFY_PROBES_ATTACHED": "1", "test": case.name}
+    python = Path(sys.executable).resolve().parent  # whatever stands before it in PATH may take long to find it
+    env = {
+        "PATH": f"{python}:{os.environ.get('PATH', '')}",
+        "__BPFTRACE_NOTIFY_PROBES_ATTACHED": "1",
+        "test": case.name,
+    }
     for pair in case.one("ENV").split():
         name, _, value = pair.partition("=")
         env[name] = value
@@ -254,7 +265,7 @@ def _session(case: Case, bench: Bench, command: str, enter: list[str], timeout: 
     try:
         _until(lambda: attached.is_set() or child.poll() is not None, ATTACH_SECONDS * bench.slow)
         if attached.is_set() and case.one("AFTER"):
-            after = _start(_entering(case.one("AFTER"), enter, bench), bench)
+            after = _start(_entering(case.one("AFTER"), enter, bench), bench, {**os.environ, "PATH": env["PATH"]})
         with suppress(subprocess.TimeoutExpired):
             ended = child.wait(timeout)
         if ended is None:

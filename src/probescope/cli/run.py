@@ -61,6 +61,8 @@ def _program_options(p: argparse.ArgumentParser) -> None:
     p.add_argument(
         "--debuginfo", action="append", default=[], metavar="DIR", help="where debug files are looked for too"
     )
+    about = "nothing to ask for: programs that start later find their USDT semaphores raised as well"
+    p.add_argument("--usdt-file-activation", action="store_true", help=about)
     p.add_argument("--unsafe", action="store_true", help="allow system(), signal(), override() and the like")
     p.add_argument("--via", choices=("auto", "bpf"), default="auto", help="bpf: run every clause in the kernel")
 

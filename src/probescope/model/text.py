@@ -105,8 +105,9 @@ def buffer_text(v: bytes, *, ascii_kept: bool = True, escaped: bool = True) -> s
 
 
 def stack_text(s: StackOut, indent: int = 8) -> str:
-    """One frame a line, each indented, with a newline before the first and after the last, as in a map's key."""
-    pad = " " * indent
+    """One frame a line, each indented but for mode raw, with a newline before the first and after the last, as in a
+    map's key."""
+    pad = "" if s.mode == "raw" else " " * indent
     return "\n" + "".join(f"{pad}{frame_text(f, s.mode)}\n" for f in s.frames)
 
 

@@ -39,6 +39,8 @@ class TextView:
     def show(self, output: Output) -> tuple[str, str]:
         match output:
             case Text(kind=kind, text=text):
+                if kind == "warnf" and self.no_warnings:
+                    return "", ""
                 return ("", text) if kind in _TO_STDERR else (text, "")
             case ValueOut():
                 return self._value(output), ""

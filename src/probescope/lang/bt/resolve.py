@@ -38,17 +38,17 @@ class Resolver:
     def sites(self, probe: ast.Probe) -> tuple[Site, ...]:
         """All sites of a clause, each once, in the order of its probes."""
         fields, self._names = asks_fields(probe), asks_names(probe)
-        found: dict[str, Site] = {}
+        found: dict[tuple[str, object], Site] = {}  # a USDT probe has one name, and may stand at several places
         empty: list[Missed] = []
         for ranks in alternatives(probe.points):
             for site, point in (
                 self._first(probe, ranks, fields) if len(ranks) > 1 else self._all(ranks[0], fields, empty)
             ):
-                if found.setdefault(site.name, site) is site:
+                if found.setdefault((site.name, site.attach), site) is site:
                     self.program.places[probe.span, site.name] = point.span
         wanted = self.program.env.probe_filter
         if wanted:
-            kept = {n: s for n, s in found.items() if s.source in ("begin", "end") or wanted(n)}
+            kept = {k: s for k, s in found.items() if s.source in ("begin", "end") or wanted(s.name)}
             self.missing += len(found) - len(kept)
             found = kept
         for point, e in () if found or wanted else empty:
