@@ -15,11 +15,11 @@ from pathlib import Path
 
 import conformance_types
 import pytest
-from conformance_compare import Result, results
+from conformance_compare import Result, judge, results, says
 from conformance_cpp import Walker
 from conformance_host import Mocks, compiler, environment
 from conformance_layouts import facts, known
-from conformance_programs import SUITES, folded_values
+from conformance_programs import SUITES, folded_values, warned
 
 from probescope.diagnostics import Source
 from probescope.lang.bt.compiler import compile_script
@@ -103,6 +103,23 @@ def test_messages_point_at_the_same_words_and_say_the_same(
     asked = [r for each in found.values() for r in each if r.both_refuse and (r.case.place or what != "same_column")]
     assert len(asked) > 200
     assert sum(getattr(r, what) for r in asked) >= least * len(asked)
+
+
+@needs_checkout
+@needs_compiler
+def test_the_same_warnings_are_given(tmp_path: Path) -> None:
+    """And none where there is none: a warning too many teaches people to read over them."""
+    mocks = Mocks(ROOT, tmp_path)
+    known_ones = differences("warning")
+    cases = list(warned(ROOT))
+    wrong = []
+    for case in cases:
+        r = judge(case, mocks)
+        given = says([d for d in r.found if d.severity == "warning"], case.message)
+        if given != case.refused and not any(re.search(k.programs, case.program) for k in known_ones):
+            wrong.append(f"line {case.line}: {case.program}: {'none' if case.refused else 'a warning'}: {case.message}")
+    assert len(cases) > 90
+    assert wrong == []
 
 
 @needs_checkout

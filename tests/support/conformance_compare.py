@@ -78,6 +78,11 @@ class Result:
         return any(_alike(theirs, _words(" ".join((d.message, *d.hints)))) for d in self.errors)
 
 
+def says(found: Iterable[Diagnostic], message: str) -> bool:
+    """Whether one of the findings says the same."""
+    return any(_alike(_words(message), _words(d.message)) for d in found)
+
+
 def _words(message: str) -> set[str]:
     return {w for w in re.findall(r"[a-z_0-9]+|[^\sa-z_0-9'\".,:;()]+", message.lower()) if w not in _SMALL}
 
@@ -107,7 +112,7 @@ def judge(case: Case, mocks: Mocks) -> Result:
 def _refused(case: Case, e: ScriptError) -> Result:
     """That a script has no probes is found there by a later step, which no test of these runs."""
     found = tuple(d for d in e.diagnostics if d.message != "the script has no probes")
-    return Result(case, bool(found), found)
+    return Result(case, any(d.severity == "error" for d in found), found)
 
 
 class _EmptyHeaders:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -166,6 +166,19 @@ def _folded(call: Call) -> Case | None:
     end = "" if alone else " exit();" if inside[-1] in "};" else "; exit();"
     said = _text(list(call.strings), 1) if call.helper == "test_error" else ""
     return Case("fold_literals", call.line, f"begin {{ {inside}{end} }}", call.helper == "test_error", said)
+
+
+def warned(root: str) -> Iterator[Case]:
+    """Programs of the type checker's test of which a warning is expected (``refused`` says so) or ruled out; ``said``
+    is the warning."""
+    text = Path(f"{root}/tests/type_checker.cpp").read_text()
+    for call in Walker(text, frozenset({"test"})).calls():
+        case = _type_checker(call)
+        for i in range(1, len(call.args)):
+            tag = _TAG.match(call.text(i))
+            value = call.strings[i]
+            if case is not None and tag and tag[1] != "Error" and isinstance(value, list):
+                yield replace(case, refused=tag[1] == "Warning", said=_text(value, 0))
 
 
 def folded_values(root: str) -> Iterator[tuple[int, str, int | str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bt_host import body, findings
+from bt_host import body, findings, warnings
 
 CONDITION = 'if comptime (typeinfo({what}).full_type == "uint32") {{ {body} }}'
 REFUSED = {
@@ -75,3 +75,21 @@ def test_the_depth_of_a_stack():
     assert stack in body("uprobe:/a:f { print(len(ustack(3))); }")[0]
     assert stack in body("uprobe:/a:f { $x = ustack(3); print(len($x)); }")[1]
     assert "known only when it is printed" in findings("kprobe:f { @x[1] = kstack; print(len(@x[1])); }")[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kprobe:f { let $x; }", "Variable $x was never assigned to."),
+        ("fn g(): void { let $x; } kprobe:f { g(); }", "Variable $x was never assigned to."),
+        ("kprobe:f { $a = (uint64)pid + (int64)tid; }", "being cast to type: int64"),
+        ('kprobe:f { $a = (string[6])"hello"; }', "Unnecessary cast"),
+        ("kprobe:f { $a = (uint64)pid - (uint64)tid; }", ""),
+        ("kprobe:f { $a = (uint32)pid + (int32)tid; }", ""),
+        ("kprobe:f { let $x; $x = 1; print($x); }", ""),
+    ],
+)
+def test_warnings(text, message):
+    """What may be a mistake is told; what every script does is not."""
+    said = warnings(text)
+    assert (any(message in m for m in said)) if message else said == []

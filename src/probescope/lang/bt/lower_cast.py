@@ -51,7 +51,9 @@ def explicit(u: Unit, v: V, t: Type, node: ast.Cast) -> V:
     if isinstance(v.type, Array) and v.address is None and isinstance(t, Array) and not t.count:
         t = Array(t.element, v.type.count)
     if same(t, v.type) and not v.agg:
-        if not v.literal and not isinstance(t, Pointer):  # such casts make scripts work without kernel types too
+        if (not v.literal or isinstance(t, String)) and not isinstance(
+            t, Pointer
+        ):  # such casts make scripts work without kernel types too
             u.warn(f"Unnecessary cast: expression is already of type {show(v.type)}", node.span)
         e = u.read(v, node.span)
         return NOTHING if e is None else V(t if is_flex(v.type) else v.type, e)  # its sign is fixed now

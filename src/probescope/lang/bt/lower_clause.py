@@ -17,9 +17,11 @@ def lower_clause(u: Unit) -> None:
         from probescope.lang.bt.lower_subprog import alone
 
         alone(u, u.alone)
+        warn_of_unset(u)
         return
     u.predicate = _predicate(u, u.probe.predicate) if u.probe.predicate is not None else None
     u.body = _body(u, u.probe.body)
+    warn_of_unset(u)
 
 
 def _predicate(u: Unit, node: ast.Expr) -> ir.Expr | None:
@@ -27,6 +29,13 @@ def _predicate(u: Unit, node: ast.Expr) -> ir.Expr | None:
     v = u.expr(node)
     u.scopes.pop()
     return truthy(u, v, node.span)
+
+
+def warn_of_unset(u: Unit) -> None:
+    """Variables that are declared, and never get a value."""
+    for var in u.scopes.all:
+        if var.declared and not var.assigned:
+            u.warn(f"Variable ${var.written} was never assigned to.", var.span)
 
 
 def _body(u: Unit, node: ast.Block) -> tuple[Stmt, ...]:

@@ -86,6 +86,8 @@ def _numbers(u: Unit, op: str, a: V, b: V, span: Span) -> V:
     if isinstance(a.type, Bool) and isinstance(b.type, Bool):
         return _bools(op, x, y, span)
     t = arithmetic_type(op, a.type, b.type)
+    if _sign(a.type) != _sign(b.type) and not is_flex(a.type) and not is_flex(b.type):
+        _warn_of_casts(u, a, b, t, span)
     plain = settle(t)
     e = ir.Binary(plain, ARITHMETIC[op], cast(x, plain), cast(y, plain), span=span)
     return V(t, e)
@@ -115,15 +117,20 @@ def _compare_numbers(u: Unit, op: str, a: V, b: V, x: ir.Expr, y: ir.Expr, span:
         t = found if found is not None else I64
         if isinstance(a.type, Enum) and isinstance(b.type, Enum) and not same(a.type, b.type):
             t = I64
-        for v in (a, b):
-            if not v.literal and not v.agg and not fits(v.type, t):
-                u.warn(
-                    f"Expression of type: {show(v.type)} being cast to type: {show(t)}. "
-                    "This may cause unexpected results. Use an explicit cast to suppress this warning.",
-                    span,
-                )
+        _warn_of_casts(u, a, b, t, span)
     plain = settle(t)
     return value(ir.Binary(BOOL, COMPARISON[op], cast(x, plain), cast(y, plain), span=span))
+
+
+def _warn_of_casts(u: Unit, a: V, b: V, t: Type, span: Span) -> None:
+    """Of operands that may change their value when they become ``t``."""
+    for v in (a, b):
+        if isinstance(v.type, Int | Enum) and not v.literal and not v.agg and not fits(v.type, t):
+            u.warn(
+                f"Expression of type: {show(v.type)} being cast to type: {show(t)}. "
+                "This may cause unexpected results. Use an explicit cast to suppress this warning.",
+                span,
+            )
 
 
 def _bools(op: str, x: ir.Expr, y: ir.Expr, span: Span) -> V:

@@ -24,7 +24,7 @@ def let(u: Unit, node: ast.Let) -> None:
         message = f"Variable ${node.var.name} was already declared. Variable shadowing is not allowed."
         u.error(message, node.span, f"it was first used in line {known.span.line}")
         return
-    var = u.scopes.define(node.var.name, node.var.span)
+    var = u.scopes.define(node.var.name, node.span)
     var.declared = True
     if node.type is not None:
         _declare(u, var, node)
