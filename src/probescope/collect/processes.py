@@ -237,7 +237,7 @@ class Processes:
         return self._symbols
 
     def _name(self, symbol: str) -> str:
-        if not self._demangle or not symbol.startswith(("_Z", "__Z", "_R")):
+        if not self._demangle or not (symbol.startswith(("_Z", "__Z", "_R")) or "%" in symbol):
             return symbol
         found = self._names.get(symbol)
         if found is None:

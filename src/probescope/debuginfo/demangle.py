@@ -1,9 +1,10 @@
-"""C++ and Rust names as people write them. What does not demangle comes back as it is.
+"""C++, Rust and Go names as people write them. What does not demangle comes back as it is.
 
 _ZN3foo3barEi             foo::bar(int)
 _ZN4core3fmt5write17h0123456789abcdefE     core::fmt::write            (Rust, legacy; the hash is cut)
 _RNvCs1234_7mycrate3foo   mycrate::foo                                 (Rust, v0)
 f.isra.0                  f [clone .isra.0]
+gopkg.in/yaml%2ev3.Load   gopkg.in/yaml.v3.Load          (Go: what cmd/internal/objabi escapes in import paths)
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _known: dict[str, str] = {}
 
 def demangle(name: str) -> str:
     """The demangled name; ``name`` itself if it is not mangled, malformed, or beyond a limit. Never raises."""
-    if not name.startswith(("_Z", "__Z", "_R", "__R", "___Z", "_GLOBAL_")) or len(name) > MAX_NAME:
+    if not is_mangled(name) or len(name) > MAX_NAME:
         return name
     found = _known.get(name)
     if found is None:
@@ -27,7 +28,33 @@ def demangle(name: str) -> str:
     return found
 
 
+def is_mangled(name: str) -> bool:
+    """Whether it may be; cheap, since it is asked of every symbol."""
+    return name.startswith(("_Z", "__Z", "_R", "__R", "___Z", "_GLOBAL_")) or "%2e" in name or "%22" in name
+
+
+def _go(name: str) -> str:
+    """What objabi.PathToPrefix escapes: dots behind the last slash of a path, quotes, percent signs, what is no
+    ASCII."""
+    raw = name.encode("utf-8", "surrogateescape")
+    out, at = bytearray(), 0
+    while at < len(raw):
+        digits = raw[at + 1 : at + 3]
+        if raw[at] == 0x25 and len(digits) == 2 and _HEX.issuperset(digits):
+            out.append(int(digits, 16))
+            at += 3
+        else:
+            out.append(raw[at])
+            at += 1
+    return out.decode("utf-8", "surrogateescape")
+
+
+_HEX = frozenset(b"0123456789abcdef")
+
+
 def _demangle(name: str) -> str:
+    if "%" in name and not name.startswith("_"):
+        return _go(name)
     from probescope.debuginfo.rust_names import legacy, v0
 
     if name.startswith("_GLOBAL_"):

@@ -104,6 +104,19 @@ def test_names_that_grow_without_end() -> None:
     assert instructions(lambda: (demangle(name), demangle(rust))) < 10_000_000
 
 
+def test_go() -> None:
+    """The linker escapes dots behind the last slash of an import path; nothing else of Go is mangled."""
+    expected = {
+        "gopkg.in/yaml%2ev3.(*Decoder).Decode": "gopkg.in/yaml.v3.(*Decoder).Decode",
+        "example.com/a%22b%2ec.F": 'example.com/a"b.c.F',
+        "example.com/na%c3%afve%2ev1.F": "example.com/na\u00efve.v1.F",
+        "main.(*Shop[go.shape.int]).Total": "main.(*Shop[go.shape.int]).Total",
+        "type:.eq.main.T": "type:.eq.main.T",
+        "strange%zz%2e%": "strange%zz.%",
+    }
+    assert {name: demangle(name) for name in expected} == expected
+
+
 def test_without_parameters() -> None:
     """uprobe:bin:cpp:"ns::f" names all overloads of ns::f."""
     expected = {
