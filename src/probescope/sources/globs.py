@@ -19,18 +19,21 @@ def is_glob(text: str) -> bool:
     return any(c in "*?[" for c in text)
 
 
-def to_regex(pattern: str, other: str = r"\n") -> str:
+def to_regex(pattern: str, other: str = r"\n", tag: str = "p") -> str:
     """The regular expression, without anchors, for a name that holds none of the characters in the class ``other``,
-    and is followed by one of them or by nothing. Raises ``ProbeError`` on a pattern that is too long.
+    and is followed by one of them or by nothing. Its groups have names that begin with ``tag``. Raises ``ProbeError``
+    on a pattern that is too long.
 
-    Between two stars the first place where a piece fits is as good as any later one, so nothing is tried again (an
-    atomic group): the time is that of the name's length times the pattern's, however many stars there are."""
+    Between two stars the first place where a piece fits is as good as any later one, so nothing is tried again: what a
+    lookahead has found is taken as it is. The time is that of the name's length times the pattern's, however many stars
+    there are. (Atomic groups say the same, and are wrong in Python before 3.11.5.)"""
     if len(pattern) > MAX_PATTERN:
         raise ProbeError(f"the pattern is too long: at most {MAX_PATTERN} characters")
     first, *pieces = _pieces(pattern, other)
     if not pieces:
         return first
-    between = "".join(f"(?>[^{other}]*?{piece})" for piece in pieces[:-1] if piece)
+    inner = enumerate(piece for piece in pieces[:-1] if piece)
+    between = "".join(f"(?=(?P<{tag}{i}>[^{other}]*?{piece}))(?P={tag}{i})" for i, piece in inner)
     return f"{first}{between}[^{other}]*{pieces[-1]}"
 
 

@@ -29,13 +29,14 @@ class TraceableFunctions:
         """(function, module) in order; ``module`` is a glob, an empty one means any, ``vmlinux`` the kernel itself."""
         name = to_regex(pattern, r"\s")
         if module in ("", "*"):
-            where = r"(?: \[([^\]\s]+)\])?"
+            where = r"(?: \[(?P<module>[^\]\s]+)\])?"
         elif module == "vmlinux":
-            where = "()"
+            where = "(?P<module>)"
         else:
-            where = r" \[(" + to_regex(module, r"\s\]") + r")\]"
-        found = re.findall(rf"^(?=\S)({name}){where}$", self.text, re.MULTILINE)
-        return [(n, m) for n, m in found if not n.startswith("__ftrace_invalid_address")]
+            where = r" \[(?P<module>" + to_regex(module, r"\s\]", "m") + r")\]"
+        lines = re.finditer(rf"^(?=\S)(?P<name>{name}){where}$", self.text, re.MULTILINE)
+        found = (line.group("name", "module") for line in lines)
+        return [(n, m or "") for n, m in found if not n.startswith("__ftrace_invalid_address")]
 
     def has(self, name: str, module: str = "") -> bool:
         if module and module != "vmlinux":
