@@ -17,6 +17,7 @@ from probescope.formats.perfdata.buffers import Pool
 from probescope.formats.perfdata.columns import Columns
 from probescope.formats.perfdata.container import MOST_SECTION, Container, read_container
 from probescope.formats.perfdata.damage import Tally
+from probescope.formats.perfdata.encode import record
 from probescope.formats.perfdata.features import Group
 from probescope.formats.perfdata.ids import Events
 from probescope.formats.perfdata.meta import BuildId, Meta
@@ -173,6 +174,21 @@ class PerfData:
         for ready in order.end():
             if columns is not None:
                 yield from _some(columns.batch(ready))
+
+    def records(self) -> Iterator[tuple[int, bytes]]:
+        """Type and bytes of every record, header included, inflated, in the order of the file: what
+        ``PerfDataWriter.write`` takes. Counts nothing and orders nothing; slow beside ``batches``."""
+        self._restart()
+        for _, block in self._blocks():
+            view = block.buffer.data
+            marks = list(block.rounds)
+            for i, (head, at) in enumerate(zip(block.heads.tolist(), block.at.tolist(), strict=True)):
+                while marks and marks[0] <= i:
+                    marks.pop(0)
+                    yield r.FINISHED_ROUND, record(r.FINISHED_ROUND, 0, b"", self.container.big)
+                yield head & 0xFFFFFFFF, view[at * 8 : at * 8 + (head >> 48)].tobytes()
+            for _ in marks:
+                yield r.FINISHED_ROUND, record(r.FINISHED_ROUND, 0, b"", self.container.big)
 
     def close(self) -> None:
         if self._owned:
