@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
-from probescope.cli.parsing import Parser
+from probescope.cli.parsing import Parser, add_filters
 from probescope.errors import FormatError, UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   probescope flame work.folded                    writes flame.html: zoom, search, sandwich, table
+  probescope flame perf.data                      of a recording: also by thread, CPU and piece of time
   probescope flame work.folded -o work.svg        a picture
   probescope flame --before a.folded b.folded     what became more (red), and what less (blue)
 
@@ -31,13 +32,15 @@ def parser() -> Parser:
     p = Parser(
         "flame", "Draw counted stacks as a flame graph: an HTML page that needs no network, or an SVG.", EXAMPLES
     )
-    p.add_argument("file", nargs="?", default="-", metavar="FILE", help="folded stacks (- is stdin)")
-    p.add_argument("--before", metavar="FILE", help="folded stacks to compare with")
+    p.add_argument("file", nargs="?", default="-", metavar="FILE", help="folded stacks, or perf.data (- is stdin)")
+    p.add_argument("--before", metavar="FILE", help="stacks to compare with")
+    p.add_argument("-e", "--event", metavar="EVENT", help="of a recording: this kind of event")
+    add_filters(p)
     p.add_argument("-o", "--output", metavar="FILE", default="flame.html", help="where to (flame.html; - is stdout)")
     p.add_argument("-f", "--format", choices=("html", "svg", "folded"), help="html, or as the file's name ends")
     p.add_argument("--title", default="", help="heading")
     p.add_argument("--subtitle", default="", help="second heading")
-    p.add_argument("--countname", default="samples", metavar="UNIT", help="what is counted (samples)")
+    p.add_argument("--countname", metavar="UNIT", help="what is counted")
     p.add_argument("--width", type=_pixels, default=1200, help="of the SVG, in pixels (1200)")
     p.add_argument("--minwidth", type=float, default=0.1, metavar="PIXELS", help="leave out narrower frames (0.1)")
     p.add_argument("--inverted", "--icicle", action="store_true", help="the root at the top (svg)")
@@ -58,27 +61,59 @@ def main(argv: list[str]) -> int:
     kind = args.format or KINDS.get(os.path.splitext(args.output)[1].lower(), "html")
     if args.output != "-" and args.file != "-" and os.path.realpath(args.output) == os.path.realpath(args.file):
         raise UsageError(f"{args.output} would be written over the stacks that it is made of")
-    samples = _read(args.file)
-    samples.unit = args.countname
+    samples = _read(args.file, args)
+    samples.unit = args.countname or samples.unit
     if args.before is not None:
-        _read(args.before, into=samples)
+        _read(args.before, args, into=samples)
     _write(args.output, _drawn(samples, kind, args))
     return 0
 
 
-def _read(name: str, into: StackSamples | None = None) -> StackSamples:
-    from probescope.views.flame.stacks import read_folded
+def _read(name: str, args: argparse.Namespace, into: StackSamples | None = None) -> StackSamples:
+    from probescope.views.flame.stacks import folded, read_folded
 
+    if name == "-" and sys.stdin.isatty():
+        hints = ["probescope flame FILE, or pipe folded stacks into it", "probescope flame --help"]
+        raise UsageError("there are no stacks to draw", hints=hints)
+    if name != "-" and _is_recording(name):
+        found = _recorded(name, args)
+        return found if into is None else read_folded(folded(found), name, into=into)
     if name == "-":
-        if sys.stdin.isatty():
-            hints = ["probescope flame FILE, or pipe folded stacks into it", "probescope flame --help"]
-            raise UsageError("there are no stacks to draw", hints=hints)
         return read_folded(_lines(sys.stdin.buffer, "stdin"), into=into)
     try:
         with open(name, "rb") as f:
             return read_folded(_lines(f, name), name, into=into)
     except OSError as e:
         raise UsageError(f"cannot read {name}: {e.strerror}") from e
+
+
+def _is_recording(name: str) -> bool:
+    try:
+        with open(os.path.join(name, "data") if os.path.isdir(name) else name, "rb") as f:
+            return f.read(8) in {b"PERFILE2", b"2ELIFREP", b"PERFFILE"}
+    except OSError:
+        return False
+
+
+def _recorded(name: str, args: argparse.Namespace) -> StackSamples:
+    from probescope.cli.progress import Progress
+    from probescope.cli.recordings import opened
+    from probescope.views.flame.recorded import Sampled
+
+    progress = Progress(f"reading {name}")
+    try:
+        with opened(name) as recording:
+            sampled = Sampled(recording.told, recording.event(args.event), recording.times())
+            keep = recording.filter(args)
+            for batch in recording.told.batches():
+                sampled.add(batch, keep(batch))
+            recording.tell_damage(sys.stderr)
+            recording.tell_missing(sys.stderr)
+    finally:
+        progress.close()
+    if not sampled.samples.rows:
+        raise FormatError("there are no such samples in it", file=name)
+    return sampled.samples
 
 
 def _lines(f: BinaryIO, name: str) -> Iterator[str]:
@@ -88,9 +123,7 @@ def _lines(f: BinaryIO, name: str) -> Iterator[str]:
         if len(line) > LONGEST:
             raise FormatError(f"a line of more than {LONGEST} bytes", file=name, section=f"line {number}")
         if number == 1 and line.startswith((b"PERFILE2", b"2ELIFREP")):
-            raise FormatError(
-                "this is a perf.data file", file=name, hints=[f"perf script -i {name} | stackcollapse-perf.pl"]
-            )
+            raise FormatError("a recording is read from a file, not from a pipe", file=name)
         yield line.decode("utf-8", "replace")
 
 

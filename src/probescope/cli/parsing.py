@@ -73,3 +73,12 @@ def process_id(text: str) -> int:
     if not 0 < int(text) <= PID_MAX_LIMIT:
         raise UsageError(f"Pid out of range: {text}", hints=["pgrep -a NAME finds processes"])
     return int(text)
+
+
+def add_filters(p: argparse.ArgumentParser) -> None:
+    """Which events of a recording: the same in every command that reads one."""
+    p.add_argument("-c", "--comms", metavar="LIST", help="only of threads with these names")
+    p.add_argument("--pid", metavar="LIST", help="only of these processes")
+    p.add_argument("--tid", metavar="LIST", help="only of these threads")
+    p.add_argument("-C", "--cpu", metavar="LIST", help="only on these CPUs: 0,2-3")
+    p.add_argument("--time", metavar="A,B", help="only between these times, in seconds; either may be left out")

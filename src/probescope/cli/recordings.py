@@ -112,6 +112,37 @@ class Opened:
 
         return keep
 
+    def event(self, name: str | None) -> int:
+        """The index of an event by its name; without one, of the first that is no dummy. Raises UsageError."""
+        from probescope.diagnostics import nearest
+
+        names = [e.name for e in self.recording.events]
+        if name is None:
+            return next((i for i, n in enumerate(names) if not n.startswith("dummy")), 0)
+        if name in names:
+            return names.index(name)
+        hints = [f"did you mean {n}?" for n in nearest(name, names)]
+        raise UsageError(f"there is no event '{name}' in it", hints=[*hints, "events: " + ", ".join(names)])
+
+    def times(self) -> tuple[int, int]:
+        """Of the first and the last sample, in ns, if the file's header says so; else (0, 0)."""
+        found = self.recording.features.get("SAMPLE_TIME")
+        first, last = getattr(found, "first", 0), getattr(found, "last", 0)
+        if isinstance(found, tuple | list) and len(found) == 2:
+            first, last = found
+        return (first, last) if last > first else (0, 0)
+
+    def tell_missing(self, out: TextIO) -> None:
+        """The modules whose functions have no names, the most frequent first."""
+        missing = sorted(self.told.symbols.missing.items(), key=lambda item: -item[1])
+        named = [(m, n) for m, n in missing if m and not m.startswith("[")]
+        if named:
+            listed = ", ".join(f"{m} ({n})" for m, n in named[:5]) + (", ..." if len(named) > 5 else "")
+            out.write(f"WARNING: functions without a name: {listed}\n")
+            out.write(
+                "HINT: install their debug symbols (Debian: PACKAGE-dbgsym), or read the recording where it was made\n"
+            )
+
     def tell_damage(self, out: TextIO) -> None:
         """What of the file could not be used, and which events the kernel lost: on standard error, at the end."""
         for d in self.recording.damage:

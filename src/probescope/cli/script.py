@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from probescope.cli.parsing import Parser
+from probescope.cli.parsing import Parser, add_filters
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,11 +27,7 @@ def parser() -> Parser:
     p = Parser("script", "Print the events of a recording, with perf script's columns.", EXAMPLES)
     p.add_argument("-i", "--input", default="perf.data", metavar="FILE", help="perf.data by default; - is stdin")
     p.add_argument("-F", "--fields", metavar="LIST", help="columns; +name adds, -name leaves out")
-    p.add_argument("-c", "--comms", metavar="LIST", help="only of threads with these names")
-    p.add_argument("--pid", metavar="LIST", help="only of these processes")
-    p.add_argument("--tid", metavar="LIST", help="only of these threads")
-    p.add_argument("-C", "--cpu", metavar="LIST", help="only on these CPUs: 0,2-3")
-    p.add_argument("--time", metavar="A,B", help="only between these times, in seconds; either may be left out")
+    add_filters(p)
     p.add_argument("--ns", action="store_true", help="times with nine digits")
     p.add_argument("--reltime", action="store_true", help="times since the first event")
     p.add_argument("--max-stack", type=int, default=127, metavar="N", help="frames of a stack (127)")

@@ -188,7 +188,7 @@ def test_examples_work(command, line, tmp_path):
         Path(target).parent.mkdir(parents=True, exist_ok=True)
     for name in (w for w in words(line) if w.endswith(".folded")):
         (tmp_path / name).write_text("main;parse 3\n")
-    if words(line)[0] == "script":
+    if words(line)[0] in {"script", "report"} or "perf.data" in words(line):
         for name in ("perf.data", "other.data"):
             recorded = ["perf", "record", "-q", "-o", str(tmp_path / name), "-e", "page-faults", "true"]
             subprocess.run(recorded, check=True, timeout=60, capture_output=True)

@@ -43,7 +43,7 @@ def test_comparison(stacks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     [
         (b"", "there are no stacks in it"),
         (b"hello\n", "line 1: this is not a folded stack"),
-        (b"PERFILE2\0\0", "this is a perf.data file"),
+        (b"PERFILE2\0\0", "this is no perf.data"),
         (b"a" * (2 << 20), "line 1: a line of more than"),
     ],
 )

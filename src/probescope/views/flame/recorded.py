@@ -1,0 +1,107 @@
+"""Samples of a recording as counted stacks: threads, CPUs and pieces of time are kept apart for the page.
+
+Numpy puts equal (stack, name, thread, CPU, piece of time) of a batch together; what is left is few, and added one by
+one. A frame's name ends in ``_[k]`` if it is the kernel's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from probescope.views.flame.stacks import Group, StackSamples
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from probescope.collect.recorded.symbols import Frame
+    from probescope.collect.recorded.told import Told, ToldBatch
+
+    Column = np.ndarray[Any, Any]
+
+SLOTS = 240
+WORDS = {"cpu-clock": "ns", "task-clock": "ns"}
+"""What the periods of an event count, if not occurrences."""
+
+
+class Sampled:
+    """``event``: index of the kind that is counted. ``times``: first and last time of the recording in ns, equal where
+    they are not known: then all is one piece."""
+
+    def __init__(self, told: Told, event: int, times: tuple[int, int]) -> None:
+        name = told.recording.events[event].name
+        known = times[1] > times[0]
+        self._told, self._event = told, event
+        self.samples = StackSamples(WORDS.get(name.partition(":")[0], name), SLOTS if known else 1, times)
+        self._width = max(1, -(-(times[1] - times[0] + 1) // SLOTS)) if known else 0
+        self._nodes: dict[tuple[int, int], int] = {}
+        self._ips: dict[tuple[int, int, bool, int], int] = {}
+
+    def add(self, told: ToldBatch, keep: Column | None = None) -> None:
+        """Of a batch, or of some of its events (indices)."""
+        import numpy as np
+
+        b = told.batch
+        which = np.flatnonzero(b.event == self._event)
+        if keep is not None:
+            which = np.intersect1d(which, keep, assume_unique=True)
+        if not len(which):
+            return
+        keys = np.stack([self._node_column(told, which), told.names[which], b.pid[which], b.tid[which], b.cpu[which]])
+        rows = np.vstack([keys.astype(np.int64), self._slots(b.time[which])])
+        different, inverse = np.unique(rows, axis=1, return_inverse=True)
+        weights = np.bincount(inverse.ravel(), b.period[which].astype(np.float64))
+        names = self._told.tasks.names
+        for (node, name, pid, tid, cpu, slot), weight in zip(different.T.tolist(), weights.tolist(), strict=True):
+            self.samples.add(node, weight, self.samples.group(Group(names[name], pid, tid, cpu)), slot)
+
+    def _slots(self, times: Column) -> Column:
+        import numpy as np
+
+        if not self._width:
+            return np.zeros(len(times), np.int64)
+        since = times.astype(np.int64) - self.samples.times[0]
+        return np.clip(since // self._width, 0, SLOTS - 1)
+
+    def _node_column(self, told: ToldBatch, which: Column) -> Column:
+        """The node of each event's stack below its thread's name."""
+        import numpy as np
+
+        b = told.batch
+        stacks = told.stacks[which] if told.stacks is not None else np.full(len(which), -1, np.int32)
+        names = told.names[which]
+        out = np.zeros(len(which), np.int64)
+        pairs = np.stack([stacks.astype(np.int64), names.astype(np.int64)])
+        different, inverse = np.unique(pairs, axis=1, return_inverse=True)
+        nodes = [self._node(stack, name) for stack, name in different.T.tolist()]
+        out[:] = np.array(nodes, np.int64)[inverse.ravel()]
+        for i in np.flatnonzero(stacks < 0).tolist():  # no stack: the place alone
+            at = int(which[i])
+            ip = int(b.numbers["ip"][at]) if "ip" in b.numbers else -1
+            kernel = bool("misc" in b.numbers and int(b.numbers["misc"][at]) & 7 == 1)
+            out[i] = self._lone(int(told.spaces[at]), ip, kernel, int(names[i]))
+        return out
+
+    def _node(self, stack: int, name: int) -> int:
+        key = (stack, name)
+        found = self._nodes.get(key)
+        if found is None:
+            frames = self._told.frames(stack) if stack >= 0 else ()
+            path = [self._told.tasks.names[name], *map(frame_name, reversed(frames))]
+            found = self._nodes[key] = self.samples.node(path)
+        return found
+
+    def _lone(self, space: int, ip: int, kernel: bool, name: int) -> int:
+        key = (space, ip, kernel, name)
+        found = self._ips.get(key)
+        if found is None:
+            path = [self._told.tasks.names[name]]
+            path += [frame_name(self._told.frame(space, ip, kernel))] if ip >= 0 else []
+            found = self._ips[key] = self.samples.node(path)
+        return found
+
+
+def frame_name(frame: Frame) -> str:
+    """The function, else the module in brackets; semicolons would part frames."""
+    mark = "_[k]" if frame.kernel else ""
+    module = frame.module.rpartition("/")[2].strip("[]") or "unknown"
+    return (frame.name or f"[{module}]").replace(";", ":") + mark
