@@ -119,8 +119,18 @@ def _division(l: Lower, e: x.Binary) -> Reg:
     if known:
         return narrow(l, l.b.alu_imm(name, l.scalar(e.a), known), e.type)  # type: ignore[arg-type]
     a, b = pair(l, e.a, e.b)
-    l.unless("eq", b, 0, lambda: l.count("div0"))  # the instruction then gives 0 or the dividend
-    return narrow(l, l.b.alu(name, a, b), e.type)  # type: ignore[arg-type]
+    result = l.b.copy(b)
+    rare, usual, on = l.b.block(cold=True), l.b.block(), l.b.block()
+    l.b.branch_imm("eq", b, 0, rare, usual)
+    with l.arm(rare):
+        l.count("div0")
+        l.b.assign_imm(result, 1)
+        l.b.jump(on)
+    l.b.place(usual)
+    l.b.assign(result, l.b.alu(name, a, b))  # type: ignore[arg-type]
+    l.b.jump(on)
+    l.b.place(on)
+    return narrow(l, result, e.type)
 
 
 def _shift(l: Lower, e: x.Binary) -> Reg:

@@ -20,7 +20,7 @@ ABOUT: dict[str, str] = {
     "ring_full": "events were lost: the ring was full",
     "map_full": "updates were dropped: {map} was full",
     "read": "reads of memory failed: they gave zero",
-    "div0": "divisions by zero: they gave 0",
+    "div0": "divisions by zero: they gave 1",
     "bounds": "accesses were outside of an array: they gave 0",
     "loop": "loops were cut: they reached the greatest number of turns",
     "stack": "stacks were not kept: the table of stacks was full, or two collided in it",

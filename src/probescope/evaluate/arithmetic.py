@@ -35,7 +35,7 @@ def comparison(op: str) -> Binary:
 
 def arithmetic(op: str, t: Type) -> Binary:
     """``op`` on two values of type ``t``, wrapped to it. ``div`` and ``mod`` raise ``ZeroDivisionError``: see
-    ``at_zero``."""
+    ``AT_ZERO``."""
     if op in _WRAPPED:
         f = _WRAPPED[op]
         return lambda a, b: wrap(f(a, b), t)
@@ -51,9 +51,8 @@ def arithmetic(op: str, t: Type) -> Binary:
     raise ValueError(op)
 
 
-def at_zero(op: str, a: int) -> int:
-    """The result where the divisor is zero: 0 for div, the dividend for mod, as BPF has it."""
-    return 0 if op == "div" else a
+AT_ZERO = 1
+"""The result of div and mod where the divisor is zero, as users of bpftrace know it."""
 
 
 def truncated(a: int, b: int) -> int:

@@ -115,7 +115,7 @@ class ExprCompiler:
             x, y = a(f), b(f)
             if y == 0:
                 self.miss(f, "div0")
-                return ops.at_zero(op, x)
+                return ops.AT_ZERO
             return apply(x, y)
 
         return run

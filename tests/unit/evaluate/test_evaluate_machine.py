@@ -102,9 +102,9 @@ def test_arithmetic_wraps_at_its_width(op, t, a, b, want):
 
 
 def test_division_by_zero_counts():
-    """Zero for a quotient, the dividend for a remainder, as BPF defines them; never an exception."""
-    assert value(Binary(I64, "div", i(7), i(0))) == (0, {("div0", 0): 1})
-    assert value(Binary(I64, "mod", i(7), i(0))) == (7, {("div0", 0): 1})
+    """One, as in bpftrace; never an exception."""
+    assert value(Binary(I64, "div", i(7), i(0))) == (1, {("div0", 0): 1})
+    assert value(Binary(I64, "mod", i(7), i(0))) == (1, {("div0", 0): 1})
 
 
 def test_signs_decide_comparisons():
