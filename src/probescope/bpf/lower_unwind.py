@@ -52,6 +52,15 @@ def unwound(l: Lower, depth: int, process: Reg) -> Reg:
     return l.b.local(_function(l, table, state), l.address(memory), process, ip, sp, fp)
 
 
+def frames(l: Lower, depth: int, process: Reg) -> tuple[Reg, Reg]:
+    """What ``unwound`` gives, and how many frames the stack has if that is a number."""
+    state = State(l.pieces.unwound(depth)[1])
+    with l.scope():
+        at = l.scratch_at
+        got = unwound(l, depth, process)
+        return got, l.b.load(l.scratch_place(at, state.bytes).base, at + state.FRAMES, 4)
+
+
 def want(l: Lower, process: Reg) -> None:
     """Tells user space of a process without tables."""
     b = l.b

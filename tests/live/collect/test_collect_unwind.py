@@ -13,6 +13,8 @@ from collect_programs import build
 from collect_run import Running, Waiting, run, until
 from collect_unwind import EXPECTED, OUTER, library, names, same, unwound
 
+from probescope.debuginfo.elf import ElfFile
+
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="unwound by tables on x86-64 only")
 
 GETPPID = "tracepoint:syscalls:sys_enter_getppid"
@@ -171,9 +173,43 @@ def test_collect_unwind_in_a_loop_and_beside_kstack() -> None:
     assert done.code == 0
 
 
-# --- the program of -c is held at its entry ---------------------------------------------------------------------------
+def test_collect_unwind_depth() -> None:
+    """len() of a stack is that of the walk that makes it."""
+    program = f"uprobe:{unwound()}:mark {{ $s = ustack; print((len($s), len(ustack(4)))); @[$s] = count(); }}"
+    done = run(program, "-q", "-c", f"{unwound()} nested")
+    assert f"({len(names(done.out))}, 4)" in done.lines
 
-USTACK = "uprobe:/bin/true:0 { @[ustack] = count(); }"
+
+def plt_entry(path: str, name: str) -> int:
+    """File offset of the entry through which a program calls a function: entries follow the linker's own one in the
+    order of .rela.plt, as readelf tells it."""
+    command = ["readelf", "-rW", path]
+    rows = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    names_ = [line.split()[4].split("@")[0] for line in rows.splitlines() if "JUMP_SLO" in line]
+    with ElfFile.open(path) as elf:
+        section = elf.section(".plt")
+        assert section is not None
+        return section.offset + 16 * (1 + names_.index(name))
+
+
+@pytest.mark.parametrize("byte", [0, 6, 11])
+def test_collect_unwind_inside_of_the_plt(byte: int) -> None:
+    """Three instructions; before the last one a number was pushed, and the caller is one word further up."""
+    path = build("lazy", LAZY, "-O2", "-fomit-frame-pointer", "-Wl,-z,lazy", "-fcf-protection=none")
+    address = plt_entry(path, "getppid") + byte
+    done = run(f"uprobe:{path}:{address:#x} {{ @[ustack] = count(); }}", "--unsafe", "-c", path)
+    assert names(done.out)[1:4] == ["asks", "main", "__libc_start_call_main"], (done.out, done.err)
+
+
+LAZY = r"""
+#include <unistd.h>
+volatile int sink;
+__attribute__((noinline, noclone)) void asks(void) { sink = getppid(); sink++; }
+int main(void) { asks(); return 0; }
+"""
+
+
+# --- the program of -c is held at its entry ---------------------------------------------------------------------------
 
 
 def held(command: str) -> int:
