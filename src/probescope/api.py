@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from probescope.collect.actions import Sink
     from probescope.collect.session import Session
     from probescope.diagnostics import Diagnostic
+    from probescope.errors import LimitError
     from probescope.ir.program import Program
     from probescope.live import LiveSession
     from probescope.model.probe import ProbeSpec
@@ -112,7 +113,18 @@ def build(request: Request) -> Built:
         plan = plan_bpf(program, plan_request(SessionOptions(pid=pid, via=request.via)))
     except ScriptError as e:
         raise barred() or e from None
+    if len(plan.units) > program.settings.max_programs:
+        raise _too_many(len(plan.units), program.settings.max_programs)
     return Built(request, program, plan, (*warnings, *plan.warnings))
+
+
+def _too_many(count: int, most: int) -> LimitError:
+    from probescope.errors import LimitError
+
+    return LimitError(
+        f"the script needs {count} programs in the kernel, more than {most} (max_bpf_progs)",
+        hints=["make the patterns narrower", f"or raise the limit: config = {{ max_bpf_progs = {count} }}"],
+    )
 
 
 def run(

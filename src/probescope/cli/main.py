@@ -190,10 +190,11 @@ def _drop_output() -> None:
 
 def error_text(e: Exception) -> str:
     """Diagnostics with their carets, or what, where and hints. What is none of our errors is a bug of ours."""
+    from probescope.cli.streams import color_wanted
     from probescope.diagnostics import render_all
     from probescope.errors import InternalError, ProbescopeError, ScriptError
 
-    color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    color = color_wanted()
     if isinstance(e, ScriptError):
         return render_all(e.diagnostics, color=color) + "\n"
     hints = list(e.hints) if isinstance(e, ProbescopeError) else []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.cli.output import add_output_options
 from probescope.cli.parsing import Parser, debug_dirs, process_id
-from probescope.cli.streams import open_closed_streams
+from probescope.cli.streams import color_wanted, open_closed_streams
 from probescope.errors import SessionError
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
     if not args.no_warnings and built.warnings:
         from probescope.diagnostics import render_all
 
-        sys.stderr.write(render_all(built.warnings, color=sys.stderr.isatty()) + "\n")
+        sys.stderr.write(render_all(built.warnings, color=color_wanted()) + "\n")
     if args.emit or args.debug:
         _show_stage(args.emit or args.debug, built)
         if args.emit:

@@ -109,11 +109,12 @@ class Actions:
 
     def _printf(self, action: Action, values: tuple[Any, ...]) -> None:
         text, done = self.text_of(action, values)
+        if action.kind not in ("errorf", "warnf"):
+            self.sink(Text(action.kind, text, done))
+            return
         place = action.params[0] if action.params else ""
-        if action.kind in ("errorf", "warnf"):
-            level = "ERROR" if action.kind == "errorf" else "WARNING"
-            text = f"{place}: {level}: {text}" if place else f"{level}: {text}"
-        self.sink(Text(action.kind, text, done))
+        level = "ERROR" if action.kind == "errorf" else "WARNING"
+        self.sink(Text(action.kind, f"{place}: {level}: {text}" if place else f"{level}: {text}", done, text, place))
 
     def _print(self, action: Action, values: tuple[Any, ...]) -> None:
         t = action.types[0]

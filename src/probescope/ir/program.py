@@ -98,6 +98,7 @@ class Settings:
     max_strlen: int = 1024
     max_map_keys: int = 4096
     max_cat_bytes: int = 10240
+    max_programs: int = 1024  # that are loaded into the kernel
     on_stack_limit: int = 32
     ring_bytes: int = 0  # 0: chosen by the collector
     stack_mode: str = "bpftrace"

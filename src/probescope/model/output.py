@@ -28,11 +28,13 @@ class Attached(Output):
 @dataclass(frozen=True, slots=True)
 class Text(Output):
     """Text to be written as it is. ``kind``: printf, time, cat, join, system, strftime...; errorf, warnf and debugf
-    go to stderr."""
+    go to stderr. ``message`` and ``place``: of errorf and warnf, what was printed and where in the script."""
 
     kind: str
     text: str
     values: tuple[Any, ...] = ()
+    message: str = field(default="", compare=False, repr=False)
+    place: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,8 @@ _dump = json.JSONEncoder(ensure_ascii=False).encode
 def document(o: Output) -> dict[str, Any] | None:
     """One output as a JSON value; ``None`` for those that have none."""
     match o:
+        case Text(kind="errorf" | "warnf" as kind, message=message, place=place):
+            return {"type": kind, "msg": printable(message), **located(place)}
         case Text(kind=kind, text=text):
             return {"type": _KINDS.get(kind, kind), "data": printable(text[:-1] if kind == "join" else text)}
         case ValueOut(map=""):
@@ -93,11 +95,21 @@ def document(o: Output) -> dict[str, Any] | None:
 
 
 def _lost(o: Lost) -> dict[str, Any]:
-    kind = "lost_events" if o.kind == "ring_full" else "runtime_error"
+    kind = {"ring_full": "lost_events", "read": "helper_error"}.get(o.kind, "runtime_error")
     out: dict[str, Any] = {"type": kind, "count": o.count, "data": {"events": o.count, "kind": o.kind}, "msg": o.about}
     if o.place:
         out["place"] = o.place
-    return out
+    return {**out, **located(o.place)}
+
+
+def located(place: str) -> dict[str, Any]:
+    """``stdin:1:12-20`` by its parts: the place where it begins."""
+    import re
+
+    found = re.fullmatch(r"(.*?):(\d+)(?:-\d+)?(?::(\d+)(?:-\d+)?)?", place)
+    if found is None:
+        return {}
+    return {"filename": found[1], "line": int(found[2]), "col": int(found[3] or 1)}
 
 
 def _map(o: MapOut) -> dict[str, Any] | None:

@@ -83,3 +83,11 @@ def test_wrong_map_formats_are_refused_with_what_would_do():
     done = run('BEGIN { @x["a"] = 2; print(@x, "%d %d"); }')
     assert done.code == 1
     assert "'%d' cannot print a value of type 'string[2]'" in done.err
+
+
+def test_max_bpf_progs():
+    """A limit of the configuration, from the environment here; it says how to raise it."""
+    program = "tracepoint:sched:sched_switch { print(args.prev_pid); } tracepoint:sched:sched_wakeup { @ = count(); }"
+    done = run(program, env={"BPFTRACE_MAX_BPF_PROGS": "1"})
+    assert done.code == 1
+    assert "max_bpf_progs = 2" in done.err

@@ -113,3 +113,15 @@ def test_json_of_bytes_that_are_not_text():
     assert JsonView().show(Text("printf", b"\xff".decode("utf-8", "surrogateescape")))[0] == (
         '{"type": "printf", "data": "\\\\xff"}\n'
     )
+
+
+def test_json_of_errors_of_the_script():
+    """Message and place apart, as bpftrace's own documents have them; what the kernel could not read is one too."""
+    text = Text("errorf", "stdin:2:9-20: ERROR: no\n", message="no\n", place="stdin:2:9-20")
+    assert JsonView().show(text)[0] == (
+        '{"type": "errorf", "msg": "no\\n", "filename": "stdin", "line": 2, "col": 9}\n'
+    )
+    lost = JsonView().show(Lost("read", 3, "reads failed", place="a:b.bt:7-9"))[0]
+    assert '"type": "helper_error", "count": 3' in lost
+    assert lost.endswith('"filename": "a:b.bt", "line": 7, "col": 1}\n')
+    assert "filename" not in JsonView().show(Lost("missed", 3, "hits were passed over"))[0]

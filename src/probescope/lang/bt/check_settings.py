@@ -15,6 +15,7 @@ def settings_of(config: Config) -> Settings:
         max_strlen=config.max_strlen,
         max_map_keys=config.max_map_keys,
         max_cat_bytes=config.max_cat_bytes,
+        max_programs=config.max_bpf_progs,
         on_stack_limit=config.on_stack_limit,
         ring_bytes=_ring(config.perf_rb_pages),
         stack_mode=config.stack_mode,
