@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "what this kernel and these privileges can do"),
     "demo": ("demo", "three questions answered on this machine, explained line by line"),
     "flame": ("flame", "draw counted stacks as a flame graph"),
+    "report": ("report", "sum up the samples of a recording"),
     "script": ("script", "print the events of a recording"),
     "stat": ("stat", "count events of a command, of processes or of the machine"),
     "completion": ("completion", "print shell completion for bash, zsh or fish"),
@@ -37,7 +38,7 @@ examples:
 'probescope COMMAND --help' says more about one of them.
 
 exit status: 0 done, 1 failed or nothing found, 2 the command line makes no sense
-environment: NO_COLOR, PROBESCOPE_DEBUG=1 (tracebacks), XDG_CACHE_HOME (measured costs)
+environment: NO_COLOR, BPFTRACE_COLOR, PROBESCOPE_DEBUG=1 (tracebacks), XDG_CACHE_HOME (measured costs)
 """
 
 
