@@ -29,6 +29,7 @@ def test_what_stands_there_is_the_variable_itself():
         'kprobe:f { $a = username; $b = &$a; printf("%s", *$b); }',
         "kprobe:f { $a = 1; @p = &$a; $q = &$a; print(@p == $q); print($q + 1); }",
         'kprobe:f { $s = "x"; $p = &$s; print(*$p == "x"); }',
+        'kprobe:f { @ = avg(*(int32 *)"abc"); $c = (int8 *)comm; print($c[1]); }',
     ],
 )
 def test_allowed(text):

@@ -109,6 +109,13 @@ def _to_pointer(u: Unit, v: V, t: Pointer, node: ast.Cast) -> V:
     e = u.read(v, node.span)
     if e is None:
         return NOTHING
+    if isinstance(e.type, String):  # it is put where it has an address
+        bind, local = u.temporary(e, "text")
+        u.emit(bind)
+        assert isinstance(local, ir.Local)
+        target = Pointer(t.target, "kernel", t.size)
+        at = ir.Address(Pointer(Array(I8, e.type.size), "kernel"), local.name, span=node.span)
+        return V(target, cast(at, settle(target)))
     if not isinstance(v.type, Int | Enum | Bool | Pointer):
         return _refuse(u, v, t, node.span)
     return V(target, cast(e, target))
