@@ -134,16 +134,23 @@ class Finder:
 
     def units_with(self, name: str) -> Iterator[Unit]:
         """Units that may hold a name, the likely ones first if that can be told."""
-        seen: set[int] = set()
-        for start in mentions(self.dwarf, name):
-            if start in seen:
-                continue
-            seen.add(start)
-            try:
-                yield self.dwarf.full(self.dwarf.unit(start))
-            except DwarfError:
-                continue
+        yield from _mentioning(self.dwarf, name)
         yield from self.dwarf.units(".debug_types")
+        shared = self.dwarf.companions.shared()
+        if shared is not None:
+            yield from _mentioning(shared, name)
+
+
+def _mentioning(dwarf: DwarfFile, name: str) -> Iterator[Unit]:
+    seen: set[int] = set()
+    for start in mentions(dwarf, name):
+        if start in seen:
+            continue
+        seen.add(start)
+        try:
+            yield dwarf.full(dwarf.unit(start))
+        except DwarfError:
+            continue
 
 
 def entry_of(die: Die) -> int | None:

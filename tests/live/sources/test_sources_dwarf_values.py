@@ -67,6 +67,20 @@ def test_debug_information_elsewhere(tmp_path: Path) -> None:
     assert run(script.replace("BIN", prog), "--debuginfo", "./elsewhere", "-c", prog).lines == ["5"]
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_what_dwz_moved(tmp_path: Path, several: bool) -> None:
+    """Entries in partial units of the program, and in a file that two programs share."""
+    names = ("prog", "other") if several else ("prog",)
+    paths = [programs.build(tmp_path, programs.CPP_SOURCE, "-O2", name=n) for n in names]
+    shared = ["-m", str(tmp_path / "shared.debug")] if several else []
+    try:
+        subprocess.run(["dwz", *shared, *paths], check=True, capture_output=True, timeout=60)
+    except FileNotFoundError:
+        pytest.skip("needs dwz")
+    done = run(programs.CPP_SCRIPT.replace("BIN", paths[0]), "-c", paths[0])
+    assert done.lines == programs.CPP_LINES, done.err
+
+
 SMALL = """
 struct pair { int x, y; };
 __attribute__((noipa)) int add(struct pair *p, int b) { return p->y + b; }

@@ -149,6 +149,7 @@ def test_globs_of_sources(text: str, sources: list[str]) -> None:
         ("k:", "needs a function or an address"),
         ("kr:f+1", "takes no offset"),
         ("ur:/a:f+1", "takes no offset"),
+        ("ur:/a@f.c:7", "takes no source line"),
         ("f:bpf", "takes 2 or 3 arguments, found 1"),
         ("f:bpf:x:p", "a number or '\\*'"),
         ("f:a:b:c", "found 3"),

@@ -108,7 +108,7 @@ def _from_glob(front: str, rest: list[str], alias: str, text: str, pid: bool, sp
 
 
 def _spec(source: str, rest: list[str], alias: str, text: str, pid: bool, span: Span) -> ProbeSpec:
-    parts = [p.replace(AT, "@") for p in rest] if source != "uprobe" else rest
+    parts = [p.replace(AT, "@") for p in rest] if source not in ("uprobe", "uretprobe") else rest
     fields = _READERS[source](source, parts, pid)
     return ProbeSpec(source=source, alias=alias, text=text, span=span, **fields)  # type: ignore[arg-type]
 
@@ -212,6 +212,8 @@ def _fentry(source: str, parts: list[str], pid: bool) -> _Fields:
 def _uprobe(source: str, parts: list[str], pid: bool) -> _Fields:
     if parts and AT in parts[0] and source == "uprobe" and len(parts) in (2, 3) and parts[1].isdigit():
         return _source_line(parts)
+    if source == "uretprobe" and len(parts) in (2, 3) and AT in parts[0] and parts[1].isdigit():
+        raise PointError("uretprobe takes no source line: it fires where the function returns")
     parts = [p.replace(AT, "@") for p in parts]
     if pid and (len(parts) == 1 or (len(parts) == 2 and parts[0] == "cpp")):
         parts = ["", *parts]  # the binary is that of the process
