@@ -74,8 +74,8 @@ def test_collect_map_full_for_plain_values() -> None:
 
 
 def test_collect_stacks_that_were_not_kept_are_told() -> None:
-    """2,000 stacks in the kernel's own table of 16,384 places: some 120 fall on places that are taken. The counts of those that were
-    kept and of the lost ones add up, and the loss is told; nothing is merged in silence."""
+    """2,000 stacks in the kernel's own table of 16,384 places: some 120 fall on places that are taken. The counts of
+    those that were kept and of the lost ones add up, and the loss is told; nothing is merged in silence."""
     path = many(2_000)
     program = f"uprobe:{path}:f* {{ @ = count(); @k[ustack(2)] = count(); }}"
     done = run(f"config = {{ max_probes = 5000; unwind = off }} {program}", "-f", "json", "-c", path)
