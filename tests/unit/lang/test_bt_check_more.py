@@ -93,3 +93,36 @@ def test_warnings(text, message):
     """What may be a mistake is told; what every script does is not."""
     said = warnings(text)
     assert (any(message in m for m in said)) if message else said == []
+
+
+class NoTypes:
+    """A kernel without BTF."""
+
+    def layout(self, name):
+        return None
+
+    named = enumerator = layout
+
+    def enum_values(self, name):
+        return ()
+
+    def names(self):
+        return []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kprobe:f { print(curtask.pid) }",
+        "kprobe:f { print(((struct task_struct *)arg0).pid) }",
+        "kprobe:f { print(args.x) }",
+        "kprobe:f { print(sizeof(struct file)) }",
+        "kprobe:f { $x = (pid_t)1; }",
+        "kprobe:f { print((enum foo)1) }",
+    ],
+)
+@pytest.mark.parametrize("types", [NoTypes(), None], ids=["empty", "none"])
+def test_where_the_kernel_has_no_types_that_is_said(text, types):
+    """It is no mistake of the script, and there is something to do about it."""
+    (finding,) = findings(text, types=types)
+    assert any("CONFIG_DEBUG_INFO_BTF" in h for h in finding.hints)

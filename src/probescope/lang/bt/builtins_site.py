@@ -15,6 +15,7 @@ from probescope.lang.bt import ast
 from probescope.lang.bt.lower_unit import Unit, space_of
 from probescope.lang.bt.lower_value import NOTHING, V, add, cast, text, value
 from probescope.lang.bt.types import UNKNOWN, lint, settle
+from probescope.lang.bt.types_c import NO_TYPES
 from probescope.model.site import Field, IterAttach, Location, MemBytes, Site, UprobeAttach
 from probescope.model.types import U64, Bool, Enum, Int, Pointer, Record, Struct, Type
 
@@ -102,13 +103,19 @@ def _no_field(u: Unit, site: Site, node: ast.Field) -> V:
         return u.error(f"{lost[0]} ({site.name})", node.span)
     near = [f"did you mean '{n}'?" for n in nearest(node.name, names)[:1]]
     if not names:
-        near = list(site.notes) if site.source == "uprobe" else ["its arguments are not known here"]
+        near = list(site.notes) if site.source == "uprobe" else [_why_unknown(u, site)]
     elif not near:
         near = ["it has " + ", ".join(names[:12])]
     if node.name.startswith("common_"):
         return u.error("BPF does not support accessing common tracepoint fields", node.span)
     what = "function parameter" if site.source != "tracepoint" else "field"
     return u.error(f"Can't find {what} {node.name} of {site.name}", node.span, *near)
+
+
+def _why_unknown(u: Unit, site: Site) -> str:
+    if site.source in ("kprobe", "rawtracepoint") and not u.program.types.kernel_known:
+        return f"{NO_TYPES}: use arg0, arg1..."
+    return "its arguments are not known here"
 
 
 def _args(u: Unit, span: Span) -> V:

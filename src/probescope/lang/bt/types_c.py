@@ -25,6 +25,8 @@ from probescope.model.types import (
     Void,
 )
 
+NO_TYPES = "this kernel offers no types (CONFIG_DEBUG_INFO_BTF)"
+
 
 class CTypes:
     """A ``TypeTable``: definitions of the script first, then those of traced ``programs`` and of the ``kernel``; both
@@ -107,9 +109,12 @@ class CTypes:
             found = nearest(name, names)[:1]
             if found:
                 return [f"did you mean '{found[0]}'?"]
-        if self.kernel is None:
-            return ["this kernel offers no types (CONFIG_DEBUG_INFO_BTF): define it in the script"]
-        return []
+        return [] if self.kernel_known else [f"{NO_TYPES}: define it in the script"]
+
+    @property
+    def kernel_known(self) -> bool:
+        """Whether the kernel offers any type at all; asked for hints alone, since it loads them."""
+        return self.kernel is not None and bool(self.kernel.names())
 
     def _kernel_names_like(self, name: str) -> list[str]:
         """Only those that begin alike: comparing all of them would take long. Without its keyword a struct is near."""
