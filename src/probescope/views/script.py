@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from probescope.collect.recorded.alike import alike
 from probescope.frozen import dataclass
 
 if TYPE_CHECKING:
@@ -111,20 +112,12 @@ class ScriptView:
 
     def _who(self, told: ToldBatch, which: Column, shown: set[str], stacked: bool) -> list[str]:
         """Texts are made once for each thread, CPU and name."""
-        import numpy as np
-
         b = told.batch
-        names, tids, cpus = told.names[which], b.tid[which], b.cpu[which]
-        # tid 32 bits, CPU 12, name 20: a sort of numbers is ten times as fast as one of rows
-        key = (
-            (tids.astype(np.int64) << 32) | ((cpus.astype(np.int64) & 0xFFF) << 20) | (names.astype(np.int64) & 0xFFFFF)
-        )
-        if "pid" in shown:  # a thread's process hardly ever changes, but it may
-            _, key = np.unique(np.stack([key, b.pid[which].astype(np.int64)]), axis=1, return_inverse=True)
-        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-        rows = zip(names[first], b.pid[which][first], tids[first], cpus[first], strict=True)
-        texts = [self._one(int(n), int(p), int(t), int(c), shown=shown, stacked=stacked) for n, p, t, c in rows]
-        return list(map(texts.__getitem__, inverse.tolist()))
+        columns = [told.names[which], b.pid[which], b.tid[which], b.cpu[which]]
+        first, kinds = alike(columns)
+        rows = zip(*(c[first].tolist() for c in columns), strict=True)
+        texts = [self._one(*row, shown=shown, stacked=stacked) for row in rows]
+        return list(map(texts.__getitem__, kinds.tolist()))
 
     def _one(self, name: int, pid: int, tid: int, cpu: int, *, shown: set[str], stacked: bool) -> str:
         out = ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from probescope.collect.recorded.alike import alike
 from probescope.frozen import dataclass, field
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Totals:
 
     def __init__(self, told: Told, event: int) -> None:
         self._told, self._event = told, event
-        self._sums: dict[tuple[int, int, int, int, int, int, int, int], list[int]] = {}
+        self._sums: dict[tuple[int, ...], list[int]] = {}
 
     def add(self, told: ToldBatch, keep: Column | None = None) -> None:
         import numpy as np
@@ -67,23 +68,23 @@ class Totals:
         lone = stacks < 0
         ips = b.numbers["ip"][which].view(np.int64) if "ip" in b.numbers else none
         modes = (b.numbers["misc"][which] & 7).astype(np.int64) if "misc" in b.numbers else none
-        rows = np.stack(
-            [
-                stacks,
-                np.where(lone, ips, 0),
-                np.where(lone, modes, 0),
-                np.where(lone, told.spaces[which], 0).astype(np.int64),
-                told.names[which].astype(np.int64),
-                b.pid[which].astype(np.int64),
-                b.tid[which].astype(np.int64),
-                b.cpu[which].astype(np.int64),
-            ]
-        )
-        different, inverse, counts = np.unique(rows, axis=1, return_inverse=True, return_counts=True)
-        weights = np.zeros(different.shape[1], np.uint64)
-        np.add.at(weights, inverse.ravel(), b.period[which])
-        for key, weight, count in zip(different.T.tolist(), weights.tolist(), counts.tolist(), strict=True):
-            found = self._sums.setdefault(tuple(key), [0, 0])
+        columns = [
+            stacks,
+            np.where(lone, ips, 0),
+            np.where(lone, modes, 0),
+            np.where(lone, told.spaces[which], 0),
+            told.names[which],
+            b.pid[which],
+            b.tid[which],
+            b.cpu[which],
+        ]
+        first, kinds = alike(columns)
+        counts = np.bincount(kinds, minlength=len(first))
+        weights = np.zeros(len(first), np.uint64)
+        np.add.at(weights, kinds, b.period[which])
+        keys = zip(*(c[first].tolist() for c in columns), strict=True)
+        for key, weight, count in zip(keys, weights.tolist(), counts.tolist(), strict=True):
+            found = self._sums.setdefault(key, [0, 0])
             found[0] += weight
             found[1] += count
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from probescope.collect.recorded.alike import alike
 from probescope.views.flame.stacks import Group, StackSamples
 
 if TYPE_CHECKING:
@@ -46,12 +47,19 @@ class Sampled:
             which = np.intersect1d(which, keep, assume_unique=True)
         if not len(which):
             return
-        keys = np.stack([self._node_column(told, which), told.names[which], b.pid[which], b.tid[which], b.cpu[which]])
-        rows = np.vstack([keys.astype(np.int64), self._slots(b.time[which])])
-        different, inverse = np.unique(rows, axis=1, return_inverse=True)
-        weights = np.bincount(inverse.ravel(), b.period[which].astype(np.float64))
+        columns = [
+            self._node_column(told, which),
+            told.names[which],
+            b.pid[which],
+            b.tid[which],
+            b.cpu[which],
+            self._slots(b.time[which]),
+        ]
+        first, kinds = alike(columns)
+        weights = np.bincount(kinds, b.period[which].astype(np.float64), len(first))
         names = self._told.tasks.names
-        for (node, name, pid, tid, cpu, slot), weight in zip(different.T.tolist(), weights.tolist(), strict=True):
+        keys = zip(*(c[first].tolist() for c in columns), strict=True)
+        for (node, name, pid, tid, cpu, slot), weight in zip(keys, weights.tolist(), strict=True):
             self.samples.add(node, weight, self.samples.group(Group(names[name], pid, tid, cpu)), slot)
 
     def _slots(self, times: Column) -> Column:
@@ -69,16 +77,17 @@ class Sampled:
         b = told.batch
         stacks = told.stacks[which] if told.stacks is not None else np.full(len(which), -1, np.int32)
         names = told.names[which]
-        out = np.zeros(len(which), np.int64)
-        pairs = np.stack([stacks.astype(np.int64), names.astype(np.int64)])
-        different, inverse = np.unique(pairs, axis=1, return_inverse=True)
-        nodes = [self._node(stack, name) for stack, name in different.T.tolist()]
-        out[:] = np.array(nodes, np.int64)[inverse.ravel()]
-        for i in np.flatnonzero(stacks < 0).tolist():  # no stack: the place alone
-            at = int(which[i])
-            ip = int(b.numbers["ip"][at]) if "ip" in b.numbers else -1
-            kernel = bool("misc" in b.numbers and int(b.numbers["misc"][at]) & 7 == 1)
-            out[i] = self._lone(int(told.spaces[at]), ip, kernel, int(names[i]))
+        first, kinds = alike([stacks, names])
+        pairs = zip(stacks[first].tolist(), names[first].tolist(), strict=True)
+        out: Column = np.array([self._node(stack, name) for stack, name in pairs], np.int64)[kinds]
+        lone = np.flatnonzero(stacks < 0)
+        if len(lone) and "ip" in b.numbers:  # no stack: the place alone
+            at = which[lone]
+            modes = b.numbers["misc"][at] & 7 if "misc" in b.numbers else np.zeros(len(at), np.uint16)
+            columns = [told.spaces[at], b.numbers["ip"][at], modes, names[lone]]
+            first, kinds = alike(columns)
+            rows = zip(*(c[first].tolist() for c in columns), strict=True)
+            out[lone] = np.array([self._lone(space, ip, mode == 1, name) for space, ip, mode, name in rows])[kinds]
         return out
 
     def _node(self, stack: int, name: int) -> int:
@@ -95,7 +104,7 @@ class Sampled:
         found = self._ips.get(key)
         if found is None:
             path = [self._told.tasks.names[name]]
-            path += [frame_name(self._told.frame(space, ip, kernel))] if ip >= 0 else []
+            path.append(frame_name(self._told.frame(space, ip, kernel)))
             found = self._ips[key] = self.samples.node(path)
         return found
 
