@@ -86,7 +86,7 @@ class Processes:
         self._changes = []
 
     def changed(self) -> list[tuple[int, int]]:
-        """Since the last call: processes with other mappings than before, each with the one that it was forked from
+        """Since the last call: processes with other files mapped than before, each with the one that it was forked from
         (0: none), or with -1 where it has ended."""
         found, self._changes = list(dict.fromkeys(self._changes or ())), []
         return found
@@ -117,9 +117,8 @@ class Processes:
     # ------------------------------------------------------------------------------------------------------
 
     def _apply(self, change: object) -> None:
-        if self._changes is not None and isinstance(change, MapEvent | Forked | Executed | Exited):
-            parent = change.parent if isinstance(change, Forked) else -1 if isinstance(change, Exited) else 0
-            self._changes.append((change.pid, parent))
+        if self._changes is not None:
+            self._keep(self._changes, change)
         match change:
             case MapEvent(pid=pid, mapped=m):
                 process = self._of(pid)
@@ -137,6 +136,19 @@ class Processes:
                 self._let_go(pid)
             case Missed(lost=n):
                 self.missed += n
+            case _:
+                return
+
+    def _keep(self, changes: list[tuple[int, int]], change: object) -> None:
+        match change:
+            case MapEvent(pid=pid, mapped=m) if m.path.startswith("/") and not m.path.startswith("//"):
+                changes.append((pid, 0))  # other executable memory is that of JIT compilers: it comes all the time
+            case Executed(pid=pid):
+                changes.append((pid, 0))
+            case Forked(pid=pid, parent=parent):
+                changes.append((pid, parent))
+            case Exited(pid=pid):
+                changes.append((pid, -1))
             case _:
                 return
 

@@ -54,7 +54,9 @@ class Tables:
             self.failed[pid] = str(e)
 
     def forget(self, pid: int) -> None:
-        self._pids.delete(struct.pack("=I", pid))
+        with self.lock:
+            if not self.closed:
+                self._pids.delete(struct.pack("=I", pid))
 
     def _rows(self, space: AddressSpace) -> list[tuple[_Stretch, File]]:
         found = []
@@ -104,7 +106,9 @@ class Unwinding:
         self._wanted = maps["unwind_wanted"]
         self._processes = processes
         self._given: set[int] = set()
-        self._jobs: queue.SimpleQueue[tuple[int, AddressSpace] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._latest: dict[int, AddressSpace | None] = {}
+        self._order = threading.Lock()
         self._worker: threading.Thread | None = None
 
     def start(self, pids: Sequence[int]) -> None:
@@ -126,9 +130,9 @@ class Unwinding:
         for key in self._wanted_keys():
             self._ask(key)
         for pid, parent in self._processes.changed():
-            if parent < 0:
+            if parent < 0 and pid in self._given:
                 self._given.discard(pid)
-                self.tables.forget(pid)
+                self._work_on(pid, None)
             elif pid in self._given or parent in self._given:
                 self._ask(pid)
 
@@ -143,7 +147,7 @@ class Unwinding:
         """The maps may be closed after this: a thread that is busy with a large file finds that it is over."""
         with self.tables.lock:
             self.tables.closed = True
-        self._jobs.put(None)
+        self._jobs.put(0)
 
     def _wanted_keys(self) -> list[int]:
         found = list(islice(self._wanted.keys(), AT_A_LOOK))
@@ -156,11 +160,25 @@ class Unwinding:
         if space is None:
             return
         self._given.add(pid)
+        self._work_on(pid, space)
+
+    def _work_on(self, pid: int, space: AddressSpace | None) -> None:
+        """By the thread, as each change in the kernel takes time; of several changes of a process the last one counts.
+        Without a ``space`` it is forgotten."""
         if self._worker is None:
             self._worker = threading.Thread(target=self._work, name="probescope-unwind", daemon=True)
             self._worker.start()
-        self._jobs.put((pid, space))
+        with self._order:
+            waits = pid in self._latest
+            self._latest[pid] = space
+        if not waits:
+            self._jobs.put(pid)
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            self.tables.give(*job)
+        while pid := self._jobs.get():
+            with self._order:
+                space = self._latest.pop(pid)
+            if space is None:
+                self.tables.forget(pid)
+            else:
+                self.tables.give(pid, space)

@@ -55,8 +55,8 @@ BLOCK_STEPS, MAPPING_STEPS = 18, 12
 MOST_ROWS = BLOCK << BLOCK_STEPS
 
 ENOUGH = 0.5
-"""Share of functions with frame pointers from which on a file counts as compiled with them, and walking by them as
-giving the same stacks. It is not all: leaf functions and hand-written assembly have none in any file."""
+"""Share of functions with frame pointers, among those that need a frame, from which on a file counts as compiled with
+them. It is never all: hand-written assembly has none."""
 MOST_FRAME = 1 << 20
 """Bytes that a frame pointer may lie above the stack pointer to be believed where no table is."""
 

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 from collect_programs import build
-from collect_run import Waiting
+from collect_run import Waiting, until
 from collect_unwind import unwound
 
 from probescope.bpf.pieces import _UNWIND
@@ -21,6 +21,7 @@ from probescope.collect.unwinding import Tables, Unwinding
 from probescope.debuginfo.elf import ElfFile
 from probescope.debuginfo.unwind_table import table_of
 from probescope.errors import KernelError
+from probescope.kernel import procfs
 from probescope.kernel.bpf_map import Map
 from probescope.kernel.vdso import vdso
 from probescope.model import unwind as u
@@ -94,9 +95,11 @@ FRAMED = (
 @pytest.mark.parametrize(("always", "expected"), [(False, 0), (True, 1)])
 def test_a_process_with_frame_pointers_has_none_unless_asked(maps: dict[str, Map], always: bool, expected: int) -> None:
     """An empty list says that frame pointers will do: nobody asks again."""
-    path = build("framed", FRAMED, "-O1", "-static", "-nostdlib", "-mno-omit-leaf-frame-pointer")
+    path = build("framed", FRAMED, "-O0", "-static", "-nostdlib")
     target = subprocess.Popen([path])
     try:
+        # descriptors are closed by exec before the program is mapped: its list is empty for a moment
+        until(lambda: any(m.path == path for m in procfs.maps(target.pid)), "the program is not mapped")
         space = Processes().space(target.pid)
         assert space is not None
         Tables(maps, vdso, always=always).give(target.pid, space)
@@ -152,3 +155,35 @@ def test_processes_without_memory_or_files_are_no_trouble(maps: dict[str, Map]) 
     unwinding.start([2, 4_000_000])
     assert list(unwinding.losses()) == []
     unwinding.close()
+
+
+def test_many_changes_of_a_process_are_followed_by_the_last_one(maps: dict[str, Map]) -> None:
+    """Exchanging a list takes some 10 ms: changes must not pile up. An end takes the list away."""
+    with Waiting(unwound(), "nested") as target:
+        processes = Processes()
+        space = processes.space(target.pid)
+        assert space is not None
+        unwinding = Unwinding(maps, processes, always=False)
+        unwinding.start([])
+        for _ in range(500):
+            unwinding._ask(target.pid)
+        until(lambda: maps["unwind_pids"].lookup(struct.pack("=I", target.pid)) is not None, "no list")
+        assert unwinding._jobs.qsize() <= 1
+        unwinding._work_on(target.pid, None)
+        until(lambda: maps["unwind_pids"].lookup(struct.pack("=I", target.pid)) is None, "the list is still there")
+        unwinding.close()
+
+
+def test_a_thread_that_comes_too_late_touches_nothing(maps: dict[str, Map]) -> None:
+    """The session is over while a large file's table is being made: its maps are closed then."""
+    with Waiting(unwound(), "nested") as target:
+        processes = Processes()
+        unwinding = Unwinding(maps, processes, always=False)
+        unwinding.start([])
+        space = processes.space(target.pid)
+        unwinding.close()
+        assert space is not None
+        unwinding.tables.give(target.pid, space)
+        unwinding.tables.forget(target.pid)
+        assert unwinding.tables.failed == {}
+        assert maps["unwind_pids"].lookup(struct.pack("=I", target.pid)) is None
