@@ -44,9 +44,6 @@ class _Process:
         if len(self.mapped) > MOST_MAPPED:
             self.mapped = [self.mapped[i] for i in AddressSpace(self.mapped).visible()][-MOST_MAPPED // 2 :]
 
-    def clear(self) -> None:
-        self.mapped, self.shared, self.space = [], False, -1
-
 
 class Tasks:
     """``names`` and ``spaces`` are referred to by index; both only grow. ``kernel``: mappings of the kernel and its
@@ -69,7 +66,7 @@ class Tasks:
         for at, record in batch.between:
             if isinstance(record, Named | Started | Ended):
                 names.until(record.tid, at)
-            if isinstance(record, MappedFile | Started) or (isinstance(record, Named) and record.exec):
+            if isinstance(record, MappedFile | Started):
                 spaces.until(record.pid, at)
             self.apply(record)
         return names.finish(), spaces.finish()
@@ -79,10 +76,8 @@ class Tasks:
         match record:
             case MappedFile():
                 self._mapped(record)
-            case Named():
+            case Named():  # mappings stay after an exec: until the first return to user space, stacks end in the old ones
                 self._name[record.tid] = self._named(record.comm)
-                if record.exec:
-                    self._process(record.pid).clear()
             case Started():
                 self._started(record)
             case Ended():
