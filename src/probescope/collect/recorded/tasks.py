@@ -76,7 +76,7 @@ class Tasks:
         match record:
             case MappedFile():
                 self._mapped(record)
-            case Named():  # mappings stay after an exec: until the first return to user space, stacks end in the old ones
+            case Named():  # mappings stay after an exec: stacks end in the old ones until it returns
                 self._name[record.tid] = self._named(record.comm)
             case Started():
                 self._started(record)
