@@ -54,7 +54,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code. Never raises for anything a user can do."""
     args = named(sys.argv) if argv is None else list(argv)
     _open_standard_streams()
-    return guarded(lambda: _dispatch(args))
+    code = guarded(lambda: _dispatch(args))
+    if argv is None and "signal" in sys.modules:
+        from signal import SIG_IGN, SIGINT, signal
+
+        signal(SIGINT, SIG_IGN)  # too late to interrupt anything: the exit code is what the work came to
+    return code
 
 
 def named(argv: Sequence[str]) -> list[str]:
@@ -62,7 +67,7 @@ def named(argv: Sequence[str]) -> list[str]:
     args = list(argv[1:])
     if os.path.basename(argv[0]) != "bpftrace":
         return args
-    return ["version", "bpftrace"] if args[:1] in (["-V"], ["--version"]) else ["run", *args]
+    return ["version", "bpftrace"] if args[:1] in (["-V"], ["--version"]) else ["run", "--as-bpftrace", *args]
 
 
 def _open_standard_streams() -> None:

@@ -71,6 +71,8 @@ def view(args: argparse.Namespace, program: Program) -> View:
 
     style, formats = map_formats(args.map_format, program)
     if style == "lines" and not formats:
+        if args.as_bpftrace:
+            return TextView(quiet=quiet, no_warnings=no_warnings, ending="\n\n", always_ends=not args.mode)
         return TextView(quiet=quiet, no_warnings=no_warnings)
     from probescope.views.maptext import MapTexts
 

@@ -37,6 +37,22 @@ class Parser(argparse.ArgumentParser):
         return [f"did you mean {near[0]}?" for near in found if near]
 
 
+class BpftraceParser(Parser):
+    """For who calls us by the name of bpftrace: usage as it is told there, also with an error."""
+
+    def format_usage(self) -> str:
+        return f"USAGE:\n    {self.usage}\n"
+
+    def format_help(self) -> str:
+        return super().format_help().replace(f"usage: {self.usage}\n", self.format_usage(), 1)
+
+    def error(self, message: str) -> NoReturn:
+        import sys
+
+        sys.stderr.write(self.format_usage())
+        super().error(message)
+
+
 def offers(action: argparse.Action, words: Sequence[str]) -> None:
     """Words that shells complete, of an option that takes others too."""
     action.offers = tuple(words)  # type: ignore[attr-defined]

@@ -33,9 +33,15 @@ environment: BPFTRACE_* variables set the configuration (BPFTRACE_MAX_STRLEN=128
 """
 
 
-def parser() -> Parser:
+def parser(*, as_bpftrace: bool = False) -> Parser:
     usage = "probescope run [OPTIONS] (-e PROGRAM | FILE | -) [PARAM ...] [-- PARAM ...]"
-    p = Parser("run", "Run a tracing program in the bpftrace language.", EXAMPLES, usage=usage)
+    kind = Parser
+    if as_bpftrace:
+        from probescope.cli.parsing import BpftraceParser
+
+        kind, usage = BpftraceParser, usage.replace("probescope run", "bpftrace")
+    p = kind("run", "Run a tracing program in the bpftrace language.", EXAMPLES, usage=usage)
+    p.add_argument("--as-bpftrace", action="store_true", help=argparse.SUPPRESS)  # called by that name
     _program_options(p)
     add_output_options(p)
     _other_options(p)
@@ -81,6 +87,7 @@ def _other_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("--info", action="store_true", help="what this machine can do (probescope doctor)")
 
 
+AS_BPFTRACE = "--as-bpftrace"
 STAGES = ("ast", "ir", "plan", "bpf")
 
 
@@ -109,7 +116,7 @@ def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str], lis
     if "--" in argv:
         cut = argv.index("--")
         own, after = argv[:cut], argv[cut + 1 :]
-    args = parser().parse_intermixed_args(own)
+    args = parser(as_bpftrace=AS_BPFTRACE in own).parse_intermixed_args(own)
     words = list(args.words)
     if args.program is None and not args.list and not args.info:
         if not words:
@@ -239,6 +246,8 @@ def _list(args: argparse.Namespace) -> int:
 def _list_sites(built: Built, *, verbose: bool) -> int:
     """The sites of a program; with ``verbose`` also which of several probes (``a ?? b``) were chosen, and why."""
     for clause in built.program.clauses:
+        if clause.own:
+            continue
         notes = [f"    {note}\n" for note in clause.chosen] if verbose else []
         sys.stdout.write("".join([*(f"{_listed(site)}\n" for site in clause.sites), *notes]))
     return 0

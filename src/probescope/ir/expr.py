@@ -5,7 +5,8 @@ Meaning that all collectors share:
 * Integer arithmetic wraps at the operands' width. Both operands of ``Binary`` have the same type (shifts: the right
   one may be any integer; its value is taken modulo the width). The sign of the operands' type decides div, mod, shr
   and the comparisons.
-* Division and remainder by zero give 1, as in bpftrace; each counts a ``div0`` runtime error. Signed division truncates toward zero; the least integer divided by -1 wraps to itself.
+* Division and remainder by zero give 1, as in bpftrace; each counts a ``div0`` runtime error. Signed division
+  truncates toward zero; the least integer divided by -1 wraps to itself.
 * A memory read that faults gives zero bytes (an empty string) and counts a ``read`` error of its clause.
 * ``Logic`` and ``Select`` evaluate only what they need. Operands are evaluated left to right.
 * Strings compare up to the first NUL; sizes need not be equal.

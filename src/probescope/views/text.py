@@ -27,14 +27,25 @@ _TO_STDERR = frozenset({"errorf", "warnf", "debugf"})
 
 class TextView:
     """``show`` gives the text for stdout and the text for stderr of one output. ``quiet`` leaves out what the tool
-    itself says, ``no_warnings`` what it warns of. ``maps``: how maps become text, if not line by line
+    itself says, ``no_warnings`` what it warns of. ``ending`` stands before what is printed at the end, and
+    where that is nothing if ``always_ends``. ``maps``: how maps become text, if not line by line
     (maptext.py)."""
 
-    def __init__(self, *, quiet: bool = False, no_warnings: bool = False, maps: MapText | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        quiet: bool = False,
+        no_warnings: bool = False,
+        maps: MapText | None = None,
+        ending: str = "\n",
+        always_ends: bool = False,
+    ) -> None:
         self.quiet = quiet
         self.no_warnings = no_warnings
         self._maps = maps
         self._maps_begun = False
+        self._ending = ending
+        self._always_ends = always_ends
 
     def show(self, output: Output) -> tuple[str, str]:
         match output:
@@ -68,11 +79,11 @@ class TextView:
         text = (self._maps or _map_text)(o)
         head = ""
         if o.final and not self._maps_begun:
-            head, self._maps_begun = "" if self._maps and not self._maps.plain else "\n", True
+            head, self._maps_begun = "" if self._maps and not self._maps.plain else self._ending, True
         return head + text
 
     def end(self) -> str:
-        return ""
+        return self._ending if self._always_ends and not self._maps_begun else ""
 
 
 def _map_text(o: MapOut) -> str:

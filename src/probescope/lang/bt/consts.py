@@ -53,9 +53,11 @@ def signal_number(name: str) -> int | None:
 
 
 def signal_text(number: int) -> str:
-    """``Interrupt`` for 2, as strsignal(3) says it."""
+    """``Interrupt`` for 2, as strsignal(3) says it; ``N/A`` for what no Linux has."""
     import signal
 
+    if not 0 <= number <= signal.NSIG:
+        return "N/A"
     try:
         return signal.strsignal(number) or f"Unknown signal {number}"
     except ValueError:
