@@ -158,7 +158,7 @@ def test_type_contexts(text: str, tree: str) -> None:
         ("f(,)", "unexpected ',', expected an expression"),
         ("(,)", "unexpected ',', expected an expression"),
         ("(a=1, 5)", "expected a field name"),
-        ("(a=1, a=2)", "has a field 'a' already"),
+        ("(a=1, a=2)", "already contains the name 'a'"),
         ("5++", "need a variable or a map"),
         ("++5", "need a variable or a map"),
         ("&1", "only a variable or a map has an address"),

@@ -107,7 +107,7 @@ def test_types_as_arguments(macros: str, text: str, tree: str) -> None:
         ("macro m($x) { $x }", "m(1);", "do not match any definition"),
         ("macro m($x) { $x }", "$y = m;", "do not match any definition"),
         ("macro m($x) { 1 } macro m($y) { 2 }", "", "Redefinition of macro: m"),
-        ("macro m(x, x) { x }", "", "stands twice"),
+        ("macro m(x, x) { x }", "", "has already been used"),
         ("macro a(x) { b(x) } macro b(x) { a(x) }", "a(1);", "Recursive macro call detected. Call chain: a > b > a"),
         ("macro m() { @x = 1; }", "m();", "Unhygienic access to map: @x"),
         ("macro m($x) { let $x; }", "m($y);", "shadows macro arg $x"),

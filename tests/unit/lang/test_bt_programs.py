@@ -90,7 +90,7 @@ def test_items_in_order() -> None:
         ("begin { }; end { }", "unexpected ';', expected a probe"),
         ("k:f /pid == 1 { }", "unexpected '{', expected '/' to close the predicate"),
         ("k:f\t\t$a", "unexpected '$a', expected '{'"),
-        ("macro m(pid) { }", "cannot be a parameter's name"),
+        ("macro m(pid) { }", "can't be used as a macro's argument"),
         ("macro m(@) { }", "expected a parameter"),
         ("macro 1() { }", "expected the name of a macro"),
         ("fn f($a) { }", "the type of the parameter"),

@@ -67,7 +67,7 @@ def findings(text: str) -> list[Diagnostic]:
         ("begin { $x = 1 print(2); }", "stdin:1:16-21", "unexpected 'print', expected ';'"),
         ("begin { $x: int8; }", "stdin:1:11-12", "unexpected ':', expected ';'"),
         ("i:s:1 { (1, 0) = 0 }", "stdin:1:16-17", "unexpected '=', expected ';'"),
-        ("i:s:1 { $a = 1; $a.2 = 3; }", "stdin:1:17-21", "cannot be changed once it is made"),
+        ("i:s:1 { $a = 1; $a.2 = 3; }", "stdin:1:17-21", "are immutable once created"),
         ("begin { for ($kv : @map) print($kv); }", "stdin:1:26-31", "unexpected 'print', expected '{'"),
         ("begin { for (@kv : @map) { } }", "stdin:1:14-17", "unexpected '@kv', expected a variable"),
         ("begin { for ($i : 1+1..10) { } }", "stdin:1:20-21", "expected '..' or ')'"),

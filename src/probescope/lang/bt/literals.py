@@ -85,7 +85,9 @@ def _scaled(text: str, value: int, suffix: str) -> int:
     known = _SUFFIX.get(suffix) or _SUFFIX.get(_c_suffix(suffix))
     if known is None:
         if suffix and set(suffix.lower()) <= set("ul"):
-            raise LiteralError(f"invalid integer suffix '{suffix}': {text}")
+            good = next(n for n in range(len(suffix), -1, -1) if _c_suffix(suffix[:n]) in _SUFFIX)
+            start = len(text) - len(suffix) + good
+            raise LiteralError(f"invalid integer suffix '{suffix[good:]}'", start, len(text))
         raise LiteralError(f"invalid trailing bytes: {text}")
     most, factor = known
     if value * factor > most:

@@ -113,7 +113,9 @@ class _Expander:
             names = [(p.kind, p.name) for p in macro.params]
             for i, param in enumerate(macro.params):
                 if names[i] in names[:i]:
-                    self.report(f"parameter {param.kind}{param.name} stands twice in this macro", param.span)
+                    self.report(
+                        f"the argument {param.kind}{param.name} of this macro has already been used", param.span
+                    )
             known.append(macro)
 
     # ---- the walk -----------------------------------------------------------------------------------------------

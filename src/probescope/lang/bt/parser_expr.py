@@ -317,7 +317,9 @@ class ExpressionParser(TypeParser):
             value = self.expression()
             height = max(height, self.height)
             if any(f.name == name.text for f in fields):
-                self.report(f"syntax error, this record has a field '{name.text}' already", name.span.to(value.span))
+                self.report(
+                    f"syntax error, this record already contains the name '{name.text}'", name.span.to(value.span)
+                )
             fields.append(NamedExpr(name.span.to(value.span), name.text, value))
             if not self.accept(","):
                 break

@@ -225,7 +225,7 @@ class ProgramParser(StatementParser):
         self.advance()
         if token.kind == "id":
             if is_reserved(token.text):
-                self.report(f"syntax error, the builtin '{token.text}' cannot be a parameter's name", token.span)
+                self.report(f"syntax error, the builtin '{token.text}' can't be used as a macro's argument", token.span)
             return MacroParam(token.span, "", token.text)
         return MacroParam(token.span, token.text[0], token.text[1:])
 

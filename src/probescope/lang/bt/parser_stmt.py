@@ -145,7 +145,7 @@ class StatementParser(WordParser):
 
     def _assignable(self, target: Expr) -> bool:
         if isinstance(target, TupleItem | Field | Index) and _root_is_variable(target):
-            message = "a tuple or a record cannot be changed once it is made, and memory cannot be written"
+            message = "tuples and records are immutable once created, and memory cannot be written"
             self.refuse(f"syntax error, {message}", target.span, "make a new value and assign that")
         return isinstance(target, Var | Map | MapItem)
 
