@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+
 from probescope.cli.main import main, named
 from probescope.model.output import MapOut, Text
 from probescope.model.types import I64
