@@ -5,7 +5,6 @@ open ─► command made, not started ─► enable (or at its exec) ─► star
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Iterator
 
@@ -13,7 +12,7 @@ from probescope.collect.counting import Counting, Target
 from probescope.errors import KernelError, UsageError
 from probescope.frozen import dataclass
 from probescope.kernel import procfs
-from probescope.kernel.child import Child
+from probescope.kernel.child import Child, children_seconds
 from probescope.kernel.host import host
 from probescope.kernel.signals import Signals
 from probescope.model.counting import Reading
@@ -114,7 +113,7 @@ class _Run:
 
     def snapshots(self) -> Iterator[Snapshot]:
         r = self._request
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        before = children_seconds()
         on_exec = bool(r.command) and not (r.cpus or r.pids or r.tids or r.cgroups or r.delay_ms)
         if not on_exec and not r.delay_ms:
             self._enable()
@@ -137,7 +136,7 @@ class _Run:
             self._wait(deadline)
         yield self._end(start, before)
 
-    def _end(self, start: int, before: resource.struct_rusage) -> Snapshot:
+    def _end(self, start: int, before: tuple[float, float]) -> Snapshot:
         at = time.monotonic_ns() - start
         for c in self._countings:
             c.disable()
@@ -147,14 +146,14 @@ class _Run:
             ended = self._child.ended()
             self._child.close()
             code = self._child.exit_code() if ended else 0
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        after = children_seconds()
         refused = tuple(e for c in self._countings for e in c.refused.items())
         return Snapshot(
             readings,
             at,
             True,
-            after.ru_utime - before.ru_utime,
-            after.ru_stime - before.ru_stime,
+            after[0] - before[0],
+            after[1] - before[1],
             code,
             bool(self._signals.stop_asked),
             refused,

@@ -149,6 +149,14 @@ def _end_with_parent() -> None:
             host().syscall(number("prctl"), PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+def children_seconds() -> tuple[float, float]:
+    """User and system time of all children that have been waited for, with their own children's."""
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime, used.ru_stime
+
+
 def split_command(text: str) -> tuple[str, ...]:
     """Words of a command line, quoted as in a shell. Raises UsageError."""
     import shlex
