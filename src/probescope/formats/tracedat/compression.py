@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 
 from probescope.errors import FormatError
-from probescope.formats.perfdata.zstd import Inflate
+from probescope.formats.perfdata.zstd import _zstd as zstd
 
 Decompress = Callable[[bytes, int], bytes]
 
@@ -30,15 +30,15 @@ def _zlib(data: bytes, size: int) -> bytes:
 
 
 def _zstd(data: bytes, size: int) -> bytes:
-    out = bytearray()
     try:
-        for piece in Inflate().feed(data):
-            out += piece
-            if len(out) > size:
-                break
-    except ValueError as error:
+        module = zstd()
+    except ImportError:
+        raise FormatError("zstd needs the Python package backports.zstd", section="compressed") from None
+    try:
+        out: bytes = module.ZstdDecompressor().decompress(data, size + 1)
+    except module.ZstdError as error:
         raise FormatError(f"a block of zstd is damaged: {error}", section="compressed") from None
-    return _exactly(bytes(out), size)
+    return _exactly(out, size)
 
 
 def _exactly(out: bytes, size: int) -> bytes:

@@ -37,18 +37,24 @@ class PageReader:
         return int.from_bytes(data, "big" if self.order == "big" else "little")
 
     def blocks(self, buffer: Buffer, cpu: CpuData, pages: int) -> Iterator[bytes]:
-        """Pieces of so many whole pages, the last one of fewer. A page that is cut is left out, and counted."""
-        want, held = pages * buffer.page_size, bytearray()
+        """Pieces of about so many whole pages. A page that is cut is left out, and counted."""
+        want = pages * buffer.page_size
+        held: list[bytes] = []
+        have = 0
         for piece in self.pieces(buffer, cpu):
-            held += piece
-            while len(held) >= want:
-                yield bytes(held[:want])
-                del held[:want]
-        whole = len(held) // buffer.page_size * buffer.page_size
-        if whole < len(held):
+            held.append(piece)
+            have += len(piece)
+            if have >= want:
+                whole = have // buffer.page_size * buffer.page_size
+                data = held[0] if len(held) == 1 else b"".join(held)
+                yield data[:whole]
+                held = [data[whole:]] if whole < have else []
+                have -= whole
+        whole = have // buffer.page_size * buffer.page_size
+        if whole < have:
             self.damage.add("cut", "the last page of a CPU is not whole", cpu.offset + cpu.size)
         if whole:
-            yield bytes(held[:whole])
+            yield b"".join(held)[:whole]
 
     def pieces(self, buffer: Buffer, cpu: CpuData) -> Iterator[bytes]:
         """All of a CPU's data, inflated; of a latency tracer's text likewise."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from probescope.formats.tracedat.container import CpuData
     from probescope.model.recording import Column
 
-PAGES_IN_HAND = 2048  # of all CPUs together, of 4 KiB: 8 MiB
+PAGES_IN_HAND = 512  # of all CPUs together, of 4 KiB: 2 MiB, with the columns of their events in the processor's caches
 MOST_COMMS = 1 << 20
 MOST_PAGE = 1 << 22
 UNKNOWN = "unknown"

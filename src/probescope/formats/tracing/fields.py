@@ -49,7 +49,7 @@ class Records:
         self.texts = Texts() if texts is None else texts
         self._columns: dict[tuple[int, int, bool], Column] = {}
         self._least = int(self.size.min()) if len(self.size) else 0
-        self._bytes: bytes | None = None
+        self._bytes: list[bytes] = []  # one, once it is wanted; shared by subsets
 
     def __len__(self) -> int:
         return len(self.start)
@@ -57,9 +57,9 @@ class Records:
     @property
     def data(self) -> bytes:
         """All of ``values``, to cut pieces from."""
-        if self._bytes is None:
-            self._bytes = self.values.tobytes()
-        return self._bytes
+        if not self._bytes:
+            self._bytes.append(self.values.tobytes())
+        return self._bytes[0]
 
     # --- numbers ---
 
@@ -89,7 +89,7 @@ class Records:
         windows: Column = np.ndarray(
             (len(self.values) - size + 1,), (">" if self.big else "<") + kind, self.values.data, 0, (1,)
         )
-        out: Column = windows[np.minimum(places, len(windows) - 1)].astype(kind)
+        out: Column = windows[np.minimum(places, len(windows) - 1)].astype(kind, copy=False)
         if fine is not None:
             out[~fine] = 0
         return out
@@ -97,7 +97,7 @@ class Records:
     @staticmethod
     def extended(column: Column, signed: bool) -> Column:
         if not signed:
-            return column.astype(np.uint64)
+            return column.astype(np.uint64, copy=False)
         out: Column = column.view(column.dtype.str.replace("u", "i")).astype(np.int64).view(np.uint64)
         return out
 

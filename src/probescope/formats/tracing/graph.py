@@ -15,7 +15,7 @@ from probescope.formats.tracing.fields import Records
 
 if TYPE_CHECKING:
     from probescope.formats.tracing.symbols import Context
-    from probescope.model.recording import Column, EventBatch, EventType
+    from probescope.model.recording import EventBatch, EventType
 
 ENTRIES = {"ftrace:funcgraph_entry", "ftrace:fgraph_retaddr_entry"}
 EXIT = "ftrace:funcgraph_exit"
@@ -34,7 +34,7 @@ class Graph:
     def has(self, batch: EventBatch) -> bool:
         return bool(self.entries) and bool(np.isin(batch.event, self.entries + self.exits).any())
 
-    def fold(self, batch: EventBatch, records: Records, lines: Column, heads: list[str]) -> set[int]:
+    def fold(self, batch: EventBatch, records: Records, lines: list[str]) -> set[int]:
         """Puts the lines of graph events into ``lines``; the exits that became part of their entry's line."""
         gone: set[int] = set()
         graph = np.flatnonzero(np.isin(batch.event, self.entries + self.exits)).tolist()
@@ -52,7 +52,8 @@ class Graph:
                 if leaf is not None:
                     gone.add(i + 1)
             name = self.events[int(batch.event[i])].name.partition(":")[2]
-            lines[i] = heads[i] + f" {name}: ".ljust(23) + text
+            label = f" {name}: ".ljust(23)
+            lines[i] = lines[i].partition(label)[0] + label + text
         return gone
 
     def _values(self, records: Records, batch: EventBatch, i: int) -> dict[str, int]:

@@ -240,6 +240,10 @@ def _index(node: t.Index, at: Number, long_size: int) -> Number:
     if size not in _ARRAYS:
         raise FormatError(f"elements of {size} bytes", section="print fmt")
 
+    if at.value is not None and not field.dynamic and (at.value + 1) * size <= field.size:
+        place = field.offset + at.value * size
+        return Number(lambda r: r.number(place, size, signed), 8 if size == 8 else 4, signed or size < 4)
+
     def of(r: Records) -> Column:
         start, length = r.extent(field)
         offset = np.minimum(at.of(r), np.uint64(1 << 32)).astype(np.int64) * size

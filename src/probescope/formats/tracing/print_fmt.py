@@ -40,11 +40,12 @@ Make = Callable[[Records], list[Any]]
 @dataclass(frozen=True, slots=True)
 class Printer:
     """``template`` is for Python's ``%``, with one value of each of ``makers``' columns. ``parsed``: the event's own
-    format, not its fields one by one."""
+    format, not its fields one by one. ``alone``: the text is the record's, whatever came before it."""
 
     template: str
     makers: tuple[Make, ...]
     parsed: bool = True
+    alone: bool = True
 
     def columns(self, records: Records) -> list[list[Any]]:
         return [make(records) for make in self.makers]
@@ -61,7 +62,7 @@ def compile_event(event: EventType, context: Context, plugins: bool = False) -> 
     forms that libtraceevent's plugins give some events."""
     show = special(event, context)
     if show is not None:
-        return Printer("%s", (show,))
+        return Printer("%s", (show,), alone=False)
     if plugins:
         other = form(event, context)
         if other is not None:

@@ -16,6 +16,7 @@ import numpy as np
 from probescope.formats.tracing.fields import Records, Texts
 from probescope.formats.tracing.graph import Graph
 from probescope.formats.tracing.print_fmt import Printer, compile_event
+from probescope.formats.tracing.repeats import Repeats
 from probescope.formats.tracing.texts import Memo
 from probescope.model.recording import EventBatch, EventType, LostEvents
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from probescope.model.recording import Column
 
 IRQS_OFF, NO_SUPPORT, NEED_RESCHED, HARDIRQ, SOFTIRQ = 1, 2, 4, 8, 16
+SLICE = 1 << 13
+MOST_COMMS = 1 << 20
 #: Events that name threads which the recording's own list may not have.
 _NAMING = {
     "sched:sched_switch": (("prev_pid", "prev_comm"), ("next_pid", "next_comm")),
@@ -59,6 +62,7 @@ class Lines:
         width = max((len(b) for b in buffers), default=0)
         self.buffers = [f"{b:>{width}}: " if b else " " * (width + 2) for b in buffers] if len(buffers) > 1 else []
         self.printers: dict[int, Printer] = {}
+        self.repeats: dict[int, Repeats] = {}
         self.texts = Texts()
         self.heads = Memo(self._head)
         self.graph = Graph(events, context)
@@ -69,31 +73,53 @@ class Lines:
             return [_lost(r) for _, r in batch.between if isinstance(r, LostEvents)]
         records = Records(batch.raw, self.context.big, self.context.long_size, self.texts)
         records.cpu = batch.cpu
-        heads = self._heads(batch, records)
-        out = np.empty(batch.count, object)
-        kinds = np.argsort(batch.event.astype(np.uint16), kind="stable")
-        ends = np.flatnonzero(np.diff(batch.event[kinds])) + 1
-        for which in np.split(kinds, ends):
-            index = int(batch.event[which[0]])
-            part = records if len(which) == batch.count else records.subset(which)
-            out[which] = self._group(index, part, [heads[i] for i in which.tolist()])
-        gone = self.graph.fold(batch, records, out, heads) if self.graph.has(batch) else set()
-        return self._placed(batch, out.tolist(), gone)
+        key = self._keys(batch, records)
+        named = self._learn(batch, records)
+        graph = self.graph.has(batch)
+        step = batch.count if graph or named else SLICE  # small enough that its texts stay in the processor's cache
+        out: list[str] = []
+        for at in range(0, batch.count, step):
+            out += self._slice(batch, records, key, np.arange(at, min(at + step, batch.count)), named)
+        gone: set[int] = set()
+        if graph:
+            gone = self.graph.fold(batch, records, out)
+        return self._placed(batch, out, gone)
+
+    def _slice(
+        self, batch: EventBatch, records: Records, key: Column, rows: Column, named: dict[int, str]
+    ) -> list[str]:
+        """Events of one kind and buffer have one template."""
+        kind = batch.event[rows].astype(np.int64)
+        buffers = max(1, len(self.buffers))
+        if self.buffers and "buffer" in batch.numbers:
+            kind = kind * buffers + batch.numbers["buffer"][rows]
+        order = np.argsort(kind.astype(np.uint32), kind="stable")
+        out = np.empty(len(rows), object)
+        for which in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1):
+            here = rows[which]
+            part = records if len(here) == batch.count else records.subset(here)
+            heads = list(map(self.heads.__getitem__, key[here].tolist()))
+            if named:
+                pairs = zip(here.tolist(), heads, strict=True)
+                heads = [self._head(int(key[i]), named[i]) if i in named else head for i, head in pairs]
+            index, buffer = divmod(int(kind[which[0]]), buffers)
+            before = self.buffers[buffer] if self.buffers else ""
+            out[which] = self._group(before, index, part, heads, batch.time[here])
+        return list(out.tolist())
 
     def _placed(self, batch: EventBatch, lines: list[str], gone: set[int]) -> list[str]:
-        if "buffer" in batch.numbers and self.buffers:
-            names = self.buffers
-            lines = [names[b] + line for b, line in zip(batch.numbers["buffer"].tolist(), lines, strict=True)]
-        lost = [(i, r) for i, r in batch.between if isinstance(r, LostEvents)]
-        if not lost and not gone:
-            return lines
-        out: list[str] = []
-        at = 0
-        for i, record in lost:
-            out += [lines[j] for j in range(at, i) if j not in gone]
-            out.append(_lost(record))
-            at = i
-        return out + [lines[j] for j in range(at, len(lines)) if j not in gone]
+        """Losses before their events, after the buffer's name."""
+        lost: dict[int, str] = {}
+        for i, record in batch.between:
+            if isinstance(record, LostEvents):
+                lost[i] = f"{lost[i]}\n{_lost(record)}" if i in lost else _lost(record)
+        for i, text in lost.items():
+            if i >= len(lines):
+                lines.append(text)
+                continue
+            before = len(self.buffers[0]) if self.buffers else 0
+            lines[i] = f"{lines[i][:before]}{text}\n{lines[i][before:]}"
+        return [line for i, line in enumerate(lines) if i not in gone] if gone else lines
 
     # --- the text of one kind of event ---
 
@@ -103,36 +129,41 @@ class Lines:
             found = self.printers[index] = compile_event(self.events[index], self.context, self.plugins)
         return found
 
-    def _group(self, index: int, records: Records, heads: list[str]) -> list[str]:
+    def _group(self, before: str, index: int, records: Records, heads: list[str], time: Column) -> list[str]:
         event = self.events[index]
         name = event.name.partition(":")[2] or "(NULL)"
         label = f" {name}: ".ljust(23) if len(name) < 20 else f" {name}: "
-        if not event.id:
-            return [f"{head}{label}[UNKNOWN EVENT]" for head in heads]
-        printer = self.printer(index)
-        template = "%s" + label.replace("%", "%%") + printer.template
-        lines = list(map(template.__mod__, zip(heads, *printer.columns(records), strict=True)))
-        if template.endswith(("%s", "\n")):
+        extra = self._migration(records)
+        if extra is not None:
+            heads = list(map(str.__add__, heads, extra))
+        shown, times = self._times(time)
+        printer = self.printer(index) if event.id else Printer("[UNKNOWN EVENT]", ())
+        columns, ending = self._columns(index, printer, records)
+        template = f"{before.replace('%', '%%')}%s{shown}{label.replace('%', '%%')}{ending}"
+        lines = list(map(template.__mod__, zip(heads, *times, *columns, strict=True)))
+        if printer.template.endswith(("%s", "\n")):
             return [line.removesuffix("\n") for line in lines]
         return lines
 
-    # --- heads ---
+    def _columns(self, index: int, printer: Printer, records: Records) -> tuple[list[list[Any]], str]:
+        """What fills the end of a template, and that end."""
+        repeats = self.repeats.get(index)
+        if repeats is None and printer.alone:
+            own = [f.offset for f in self.events[index].fields if not f.name.startswith("common_")]
+            repeats = self.repeats[index] = Repeats(printer, min(own, default=0))
+        if repeats is not None and repeats.worthwhile(records):
+            return [repeats.texts(records)], "%s"
+        return printer.columns(records), printer.template
 
-    def _heads(self, batch: EventBatch, records: Records) -> list[str]:
-        """``comm-pid [cpu] flags time:``"""
-        flags, depth = (self._common(records, name) for name in ("common_flags", "common_preempt_count"))
-        key = batch.tid.astype(np.uint32).astype(np.uint64) | batch.cpu.astype(np.uint16).astype(
-            np.uint64
-        ) << np.uint64(32)
-        key |= (flags & np.uint64(0xFF)) << np.uint64(48) | (depth & np.uint64(0xFF)) << np.uint64(56)
-        heads = list(map(self.heads.__getitem__, key.tolist()))
-        for i, name in self._learn(batch, records):
-            heads[i] = self._head(int(key[i]), name)
-        times = self._times(batch.time)
-        extra = self._migration(records)
-        if extra is not None:
-            return [a + b + t for a, b, t in zip(heads, extra, times, strict=True)]
-        return list(map(str.__add__, heads, times))
+    # --- heads: comm-pid [cpu] flags ---
+
+    def _keys(self, batch: EventBatch, records: Records) -> Column:
+        """All that a head shows, in 64 bits."""
+        key = batch.tid.astype(np.uint32) | batch.cpu.astype(np.uint16).astype(np.uint64) << np.uint64(32)
+        if self.flags:
+            flags, depth = (self._common(records, name) for name in ("common_flags", "common_preempt_count"))
+            key |= (flags & np.uint64(0xFF)) << np.uint64(48) | (depth & np.uint64(0xFF)) << np.uint64(56)
+        return key
 
     def _head(self, key: int, comm: str = "") -> str:
         tid = key & 0xFFFFFFFF
@@ -153,35 +184,24 @@ class Lines:
         field = self._common_field("common_migrate_disable") if self.flags else None
         return [str(n) for n in records.field(field).tolist()] if field else None
 
-    def _times(self, time: Column) -> list[str]:
+    def _times(self, time: Column) -> tuple[str, list[list[Any]]]:
+        """A template and its columns: seconds, then thousands of texts that are there already."""
         if self.ticks:
-            return [f"{n:12d}:" for n in time.tolist()]
-        places = 9 if self.nanoseconds else 6
-        unit = np.uint64(10**places)
-        if places == 6:
+            return "%12d:", [time.tolist()]
+        if not self.nanoseconds:
             time = (time + np.uint64(500)) // np.uint64(1000)
-        seconds = time // unit
-        rest = time - seconds * unit
-        known, which = np.unique(seconds, return_inverse=True)
-        wholes = [f" {n:5d}." for n in known.tolist()]
-        width = max(len(w) for w in wholes)
-        table = np.frombuffer("".join(w.rjust(width) for w in wholes).encode(), np.uint8).reshape(len(known), width)
-        cells = np.empty((len(time), width + places + 1), np.uint8)
-        cells[:, :width] = table[which]
-        for at in range(places - 3, -1, -3):
-            rest, digits = rest // np.uint64(1000), (rest % np.uint64(1000)).astype(np.int64)
-            cells[:, width + at : width + at + 3] = _DIGITS[digits]
-        cells[:, -1] = ord(":")
-        text, step = cells.tobytes().decode(), width + places + 1
-        strip = len({len(w) for w in wholes}) > 1
-        lines = [text[i : i + step] for i in range(0, len(text), step)]
-        return [f" {line.strip():>{places + 7}}" for line in lines] if strip else lines
+        columns: list[list[Any]] = []
+        for _ in range(3 if self.nanoseconds else 2):
+            above = time // np.uint64(1000)
+            columns.insert(0, _THOUSAND[(time - above * np.uint64(1000)).astype(np.int64)].tolist())
+            time = above
+        return f" %5d.{'%s' * len(columns)}:", [time.tolist(), *columns]
 
-    def _learn(self, batch: EventBatch, records: Records) -> list[tuple[int, str]]:
-        """Names out of scheduler events for threads that have none; and who among this batch's events came after the
-        event that named its thread: (index, name)."""
+    def _learn(self, batch: EventBatch, records: Records) -> dict[int, str]:
+        """Names out of scheduler events for threads that have none. If there are new ones: the name of every event of
+        such a thread, by index: none before the event that named it."""
         if not self.plugins:
-            return []
+            return {}
         comms = self.context.comms
         first: dict[int, tuple[int, str]] = {}
         for index in np.unique(batch.event).tolist():
@@ -190,24 +210,25 @@ class Lines:
                 if pid is None or comm is None:
                     continue
                 which = np.flatnonzero(batch.event == index)
-                pids = records.number(pid.offset, 4).astype(np.uint32).view(np.int32)[which]
-                tids, at = np.unique(pids, return_index=True)
+                tids, at = np.unique(
+                    records.number(pid.offset, 4)[which].astype(np.uint32).view(np.int32), return_index=True
+                )
                 for tid, place in zip(tids.tolist(), which[at].tolist(), strict=True):
                     if tid and tid not in comms and (tid not in first or place < first[tid][0]):
                         first[tid] = (place, records.subset(np.array([place])).strings(comm)[0])
-        return self._named(batch, first) if first else []
+        return self._named(batch, first) if first else {}
 
-    def _named(self, batch: EventBatch, first: dict[int, tuple[int, str]]) -> list[tuple[int, str]]:
-        out: list[tuple[int, str]] = []
+    def _named(self, batch: EventBatch, first: dict[int, tuple[int, str]]) -> dict[int, str]:
+        out: dict[int, str] = {}
         self.heads.clear()
         for tid, (place, name) in first.items():
-            out += [(i, name) for i in np.flatnonzero(batch.tid == tid).tolist() if i > place]
-            if len(self.context.comms) < 1 << 20:
+            out |= {i: name if i > place else "<...>" for i in np.flatnonzero(batch.tid == tid).tolist()}
+            if len(self.context.comms) < MOST_COMMS:
                 self.context.comms[tid] = name
         return out
 
 
-_DIGITS = np.frombuffer("".join(f"{n:03d}" for n in range(1000)).encode(), np.uint8).reshape(1000, 3)
+_THOUSAND = np.array([f"{n:03d}" for n in range(1000)], object)
 
 
 def latency(flags: int, depth: int) -> str:
