@@ -29,7 +29,7 @@ from probescope.evaluate.machine import Machine
 from probescope.evaluate.store import MemoryStore
 from probescope.ir.program import Program
 from probescope.kernel.host import host
-from probescope.model.output import Attached, Ended, Output, Warned
+from probescope.model.output import Attached, Ended, Lost, Output, Warned
 from probescope.model.plan import RunOnce
 from probescope.model.visible import unchanged, visible
 from probescope.plan.request import BpfPlan
@@ -67,6 +67,7 @@ class Session:
         clean = visible if self.options.terminal else unchanged
         self._finisher = Finisher(self.program, self.names, self.names, types=self.program.types, clean=clean)
         self.actions = Actions(self.program, maps, self._finisher, self._say, unsafe=self.options.unsafe)
+        self.actions.hurry = self.ending.asked
         machine = Machine(self.program, store, self.actions.perform, types=self.program.types)
         self._clauses = OwnClauses(self.plan, machine, self.actions, self.kernel, self.ending.child_pid)
         if self.kernel and self.options.follow:
@@ -243,6 +244,9 @@ class Session:
         if self.kernel:
             for lost in self.kernel.losses(final=final):
                 self._out(lost)
+        if final and self.actions.dropped:
+            about = "commands were not run: the session was asked to end before their turn came"
+            self._out(Lost("commands", self.actions.dropped, about, "let system() be reached less often"))
         if final:
             for lost in (*self._clauses.losses(everything=self.options.everything), *self.names.losses()):
                 self._out(lost)
