@@ -122,8 +122,20 @@ def explain_script(request: Request, known: Facts, peer: str = "") -> Explained:
     words = "".join(f" {shlex.quote(w)}" for w in request.parameters)
     command = f"{peer or 'bpftrace'}{where}{'' if peer else ' -e ' + shlex.quote(request.text)}{words}"
     whole = (Equivalent("bpftrace", command, "the same program; needs LLVM"),)
-    ours = any(c.chosen for c in program.clauses)  # no other tool knows `a ?? b`
-    return replace(explain_program(program, known), whole=() if ours else whole)
+    return replace(explain_program(program, known), whole=() if beyond_bpftrace(program) else whole)
+
+
+def beyond_bpftrace(program: Program) -> bool:
+    """Whether it uses what only probescope knows (docs/language.md, "More than bpftrace")."""
+    from probescope.ir.expr import Call, MapPart
+    from probescope.ir.walk import clause_nodes
+
+    if any(c.chosen or c.own for c in program.clauses) or program.settings.map_format != "lines":
+        return True
+    if any(a.kind == "print_map" and a.format is not None for a in program.actions):
+        return True
+    nodes = (n for c in program.clauses for n in clause_nodes(c))
+    return any(isinstance(n, MapPart) or (isinstance(n, Call) and n.name in ("strglob", "strmatch")) for n in nodes)
 
 
 def nothing_like(word: str) -> ProbeError:

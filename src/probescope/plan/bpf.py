@@ -170,6 +170,9 @@ def _user_choice(clause: Clause, numbers: tuple[int, ...]) -> Choice:
 
 def _notes(program: Program) -> tuple[str, ...]:
     chosen = dict.fromkeys(note for c in program.clauses for note in c.chosen)
+    own = [s.name for c in program.clauses if c.own for s in c.sites]
+    if own:
+        chosen[f"probescope adds clauses of its own: {', '.join(own)}"] = None
     return (*chosen, *((_KERNEL_STACK_NOTE,) if any(needs(c).stacks & {"kstack"} for c in program.clauses) else ()))
 
 

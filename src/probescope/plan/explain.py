@@ -229,7 +229,9 @@ def explain_program(program: Program, facts: Facts) -> Explained:
     sites = usable.sites
     files = tuple(facts.compiled()) if any("ustack" in needs(c).stacks for c in usable.clauses) else ()
     facts = replace(facts, compiled=lambda: files)
-    parts = [_of_choice(usable, choice, [sites[n] for n in choice.sites], facts) for choice in plan.choices]
+    own = {c.id for c in usable.clauses if c.own}
+    mine = [c for c in plan.choices if c.clause not in own]
+    parts = [_of_choice(usable, choice, [sites[n] for n in choice.sites], facts) for choice in mine]
     parts += [_of_clause(c, list(c.sites), "", refused[c.id], facts) for c in program.clauses if c.id in refused]
     parts.sort(key=lambda p: p.clause)
     notes = (*plan.notes, *plan.warnings)

@@ -55,3 +55,15 @@ def test_in_user_space_and_as_a_value():
     name = done.lines[0].removeprefix("(1, ").removesuffix(")")
     assert done.lines[1] == f"{name} {name}"
     assert name
+
+
+def test_the_clause_of_our_own_is_told_apart():
+    """It is no probe of the program: neither listed nor explained as one, but not hidden either."""
+    program = "tracepoint:sched:sched_switch { @[container] = count(); }"
+    assert run(program, "-l").lines == ["tracepoint:sched:sched_switch"]
+    said = subprocess.run(
+        [sys.executable, "-m", "probescope", "explain", program], capture_output=True, text=True, check=True
+    ).stdout
+    assert said.count("serves it") == 1
+    assert "probescope adds clauses of its own: rawtracepoint:" in said
+    assert "bpftrace -e" not in said

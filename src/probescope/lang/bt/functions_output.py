@@ -17,7 +17,6 @@ from probescope.lang.bt.lower_unit import Unit
 from probescope.lang.bt.lower_value import NOTHING, V, add, cast, effect, number
 from probescope.lang.bt.types import UNKNOWN, is_int, is_printable, settle, show
 from probescope.model.format import Conv, Format, FormatTextError, parse_format
-from probescope.model.mapformat import bind
 from probescope.model.types import (
     I64,
     U32,
@@ -193,6 +192,8 @@ def _print_map(u: Unit, node: ast.Call, first: ast.Map) -> V:
 
 def _map_format(u: Unit, node: ast.Call, m: MapInfo) -> Format | None:
     """``print(@m, "%-16s %d")``: a format for each entry, checked when the types of the map are known."""
+    from probescope.model.mapformat import bind
+
     text = str_lit(u, node, 1)
     if text is None or m.value is UNKNOWN or (m.keyed and m.key is UNKNOWN):
         u.map_value(m, node.args[0].span)
