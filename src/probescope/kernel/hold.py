@@ -60,6 +60,9 @@ def run_to_entry(pid: int, let_exec: Callable[[], None], look: Callable[[], None
         return e.status
     except OSError:
         _release(pid)
+    except BaseException:
+        _release(pid)
+        raise
     return None
 
 
