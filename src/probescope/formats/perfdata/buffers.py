@@ -48,10 +48,11 @@ class Buffer:
     def split(self, words: Words) -> tuple[Any, Any]:
         """The i4 numbers at the lower and the higher address of each word."""
         both = words.view(np.int32)
-        low, high = both[0::2].copy(), both[1::2].copy()
-        if (sys.byteorder == "big") != self.big:
-            return high, low
-        return low, high
+        first = int((sys.byteorder == "big") != self.big)
+        return both[first::2].copy(), both[1 - first :: 2].copy()
+
+    def first_halves(self, words: Words) -> Any:
+        return words.view(np.int32)[int((sys.byteorder == "big") != self.big) :: 2].copy()
 
     def take_room(self, words: int) -> int:
         """Where ``words`` may be put; -1 if there is no room for them."""

@@ -31,18 +31,15 @@ class Columns:
         self.big, self.events, self.tally = big, events, tally
 
     def batch(self, rows: Rows) -> EventBatch | None:
-        kinds = rows.heads & _KIND
-        known = (kinds == r.SAMPLE) & (rows.event >= 0)
-        which = np.flatnonzero(known)
-        alien = (kinds == r.SAMPLE) & (rows.event < 0) if len(which) < len(known) else known[:0]
-        if alien.any():
-            first = rows.place(int(alien.argmax()))
-            self.tally.add("unknown-event", "samples of events that the file does not tell of", first, int(alien.sum()))
-        others = np.flatnonzero((kinds < r.USER_START) & (kinds != r.SAMPLE))
-        samples, dropped = self.samples(rows.picked(which) if len(which) < len(known) else rows)
+        sample = rows.heads.astype(np.uint32) == r.SAMPLE
+        known = sample & (rows.event >= 0)
+        others = np.flatnonzero(~known)
+        if len(others):
+            others = self.strangers(rows, others, sample)
+        samples, dropped = self.samples(rows.picked(known) if not known.all() else rows)
         if dropped is not None:
-            which = which[~dropped]
-        between = self.between(rows, others, np.searchsorted(which, others))
+            known[np.flatnonzero(known)[dropped]] = False
+        between = self.between(rows, others, np.cumsum(known)[others]) if len(others) else ()
         if not samples.count and not between:
             return None
         return EventBatch(
@@ -63,6 +60,14 @@ class Columns:
             between,
             samples.registers_intr,
         )
+
+    def strangers(self, rows: Rows, others: Column, sample: Column) -> Column:
+        """Counts samples whose event is not known; the rest of ``others``."""
+        alien = others[sample[others]]
+        if len(alien):
+            about = "samples of events that the file does not tell of"
+            self.tally.add("unknown-event", about, rows.place(int(alien[0])), len(alien))
+        return others[~sample[others]]
 
     # --- samples
 

@@ -65,23 +65,18 @@ class Events:
 
     def placed(self, rows: Rows) -> Rows:
         """With time (0: none) and event (-1: not known) of each record."""
-        sample = rows.heads.astype(np.uint32) == r.SAMPLE
-        if sample.all():
-            time, event = self._ahead(rows.buffer, rows.heads, rows.at)
-        else:
-            time, event = np.zeros(len(rows.at), np.uint64), np.full(len(rows.at), -1, np.int32)
-            which = np.flatnonzero(sample)
-            if len(which):
-                time[which], event[which] = self._ahead(rows.buffer, rows.heads[which], rows.at[which])
-            which = np.flatnonzero(~sample)
-            time[which], event[which] = self._behind(rows.buffer, rows.heads[which], rows.at[which])
+        time, event = self._ahead(rows.buffer, rows.at)
+        others = np.flatnonzero(rows.heads.astype(np.uint32) != r.SAMPLE)
+        if len(others):
+            time[others], event[others] = self._behind(rows.buffer, rows.heads[others], rows.at[others])
         unset = time == np.uint64(0xFFFF_FFFF_FFFF_FFFF)
         if unset.any():
             time[unset] = 0
         return Rows(rows.buffer, rows.heads, rows.at, time, event, rows.base)
 
-    def _ahead(self, buffer: Buffer, heads: Words, at: Places) -> tuple[Column, Column]:
-        """Of samples. What is read may lie behind a sample that is too short: that one is found out later."""
+    def _ahead(self, buffer: Buffer, at: Places) -> tuple[Column, Column]:
+        """Of samples. What is read may lie behind a sample that is too short: that one is found out later. And of
+        anything else, where it means nothing."""
         words = buffer.words
         event = np.zeros(len(at), np.int32) if self.single else self.index(words.take(at + self.id_at, mode="clip"))
         if len(self.time_at) == 1:

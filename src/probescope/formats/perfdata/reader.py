@@ -286,7 +286,8 @@ class PerfData:
     def _sorted_out(self, block: Block) -> tuple[Rows, Places]:
         """The kernel's records of a block, counted; and how many of them came before the end of each round."""
         kinds = block.heads.astype(np.uint32)
-        counts = np.bincount(np.minimum(kinds, 128).astype(np.intp), minlength=129).tolist()
+        wide = len(kinds) and kinds.max() >= 128
+        counts = np.bincount(np.minimum(kinds, np.uint32(128)) if wide else kinds, minlength=129).tolist()
         for kind, count in enumerate(counts):
             if count:
                 number = kind if kind < 128 else r.SIMPLEPERF_START

@@ -61,11 +61,11 @@ def gather(buffer: Buffer, layout: Layout, at: Places, size: Places) -> Parts:
     for name, where in layout.head:
         if name == "time":
             continue
-        column = words[at + where]
+        column = words[where:].take(at, mode="clip")  # in bounds: every sample is as long as its head
         if name == "tid":
             numbers["pid"], numbers["tid"] = buffer.split(column)
         else:
-            numbers[name] = buffer.split(column)[0] if name == "cpu" else column
+            numbers[name] = buffer.first_halves(column) if name == "cpu" else column
     walk = _Walk(buffer, words, layout, at + layout.head_words, end, parts, bad)
     for bit, step in _STEPS:
         if layout.sample_type & bit:

@@ -14,6 +14,7 @@ proven place. A guess that fails costs time, never correctness.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,10 +34,8 @@ WINDOW = 32  # words of a lane in which its first record is looked for
 FEW_LANES = 24
 STEPS = 8  # taken at once, before looking which lanes are at their end
 
-# words to the next record by size, as a signed 16-bit number (a negative index counts from the end); an impossible size
-# ends its lane
-_NEXT = np.arange(1 << 16, dtype=np.int64) >> 3
-_NEXT[:8] = 1 << 40
+#: Which of the four u16 of a word holds the size.
+_TOP = 3 if sys.byteorder == "little" else 0
 
 
 def heads_of(words: Words, big: bool) -> Words:
@@ -153,24 +152,27 @@ def _guess(heads: Words, at: int) -> Places:
 
 def _lockstep(heads: Words, starts: Places, limits: Places) -> tuple[np.ndarray[Any, np.dtype[np.bool_]], Places]:
     """All lanes at once. Which words are records of the lane that they are in; and where each lane went behind its
-    limit: at the first word of the next one, or behind it."""
-    signed = heads.view(np.int64)
+    limit: at the first word of the next one, or behind it. Places are counted in u16 here, so that a step is the
+    record's size halved; a lane at a record of no size stays there, and ends there."""
+    sizes = heads.view(np.uint16)
     marks = np.zeros(len(heads), np.bool_)
     ends = starts.copy()
-    active, where, limit = np.arange(len(starts)), starts, limits
+    active, where, limit = np.arange(len(starts)), starts * 4 + _TOP, limits * 4
     while len(active) > FEW_LANES:
         steps = np.empty((STEPS + 1, len(active)), np.int64)
         steps[0] = where
         for i in range(STEPS):
-            np.add(steps[i], _NEXT[signed.take(steps[i], mode="clip") >> 48], out=steps[i + 1])
+            np.add(steps[i], sizes.take(steps[i], mode="clip") >> 1, out=steps[i + 1])
         inside = steps[:-1] < limit
-        marks[steps[:-1][inside]] = True
-        over = steps[-1] >= limit
-        first = inside[:, over].sum(axis=0)  # the first that is behind
-        ends[active[over]] = steps[:, over][first, np.arange(len(first))]
-        on = ~over
-        active, where, limit = active[on], steps[-1][on], limit[on]
-    for lane, at in zip(active.tolist(), where.tolist(), strict=True):
+        marks[steps[:-1][inside] >> 2] = True
+        where = steps[-1]
+        over = (where >= limit) | (where == steps[-2])
+        if over.any():
+            first = np.minimum(inside[:, over].sum(axis=0), STEPS)  # the first that is behind
+            ends[active[over]] = steps[:, over][first, np.arange(len(first))] >> 2
+            on = ~over
+            active, where, limit = active[on], where[on], limit[on]
+    for lane, at in zip(active.tolist(), (where >> 2).tolist(), strict=True):
         places, ends[lane] = _one_by_one(heads, at, int(limits[lane]))
         marks[places] = True
     return marks, ends
