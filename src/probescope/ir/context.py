@@ -24,7 +24,7 @@ class ContextFact:
 
 
 CONTEXT: dict[str, ContextFact] = {
-    "pid": ContextFact(U32, "event", "process id; arg: '' initial namespace, curr_ns: that of probescope"),
+    "pid": ContextFact(U32, "event", "process id; arg: '' or init: initial namespace, curr_ns: ours"),
     "tid": ContextFact(U32, "event", "thread id; arg as for pid"),
     "uid": ContextFact(U32, "event", "user id"),
     "gid": ContextFact(U32, "event", "group id"),

@@ -118,6 +118,8 @@ def needs(clause: Clause) -> Needs:
 
 def _of(node: Node) -> tuple[tuple[str, object], ...]:
     match node:
+        case Context(name=name, arg="init"):  # of a process that sees only its own namespace: the kernel knows it
+            return (("context", f"{name}:init"),)
         case Context(name=name):
             return (("context", name),)
         case Field(name=name):

@@ -26,6 +26,18 @@ def test_collect_stacks_in_a_pid_namespace() -> None:
     assert "@y[numbers]: 5\n" in done.stdout
 
 
+def test_collect_our_own_number_from_outside() -> None:
+    """begin runs in probescope itself, where a process sees only the number that its own namespace gave it."""
+    if subprocess.run([*IN_A_NAMESPACE, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespaces can be made here")
+    program = 'begin { printf("%d %d %d\\n", pid, pid(curr_ns), pid(init)); }'
+    args = [*IN_A_NAMESPACE, *COMMAND, "-e", program]
+    done = subprocess.run(args, capture_output=True, text=True, env=environment(), timeout=PATIENCE, check=False)
+    here, ours, outside = map(int, done.stdout.split())
+    assert (here, ours) == (1, 1)
+    assert outside > 1
+
+
 def test_collect_a_process_with_a_root_of_its_own(tmp_path: Path) -> None:
     """After chroot(2), /proc/PID/maps tells paths from our root, and the process knows others: its libraries are found
     by their bare names, and its stacks are named."""

@@ -56,7 +56,7 @@ def _process(name: str) -> Lower:
 
 def process_id(u: Unit, name: str, namespace: str, span: Span) -> V:
     """``pid`` or ``tid``. Where probescope itself runs in the initial namespace, that is the one to ask."""
-    arg = "curr_ns" if namespace == "curr_ns" and u.program.env.namespace is not None else ""
+    arg = namespace if u.program.env.namespace is not None else ""
     return value(ir.Context(CONTEXT[name].type, name, arg, span=span))
 
 
