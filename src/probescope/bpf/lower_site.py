@@ -182,8 +182,8 @@ def _bytes_into(l: Lower, e: x.Field, where: m.CtxBytes, place: Place, exact: bo
 def _registers_into(l: Lower, where: m.RegBytes, place: Place, size: int) -> None:
     """The bytes of a struct, eight a register at most, the lowest first."""
     at = 0
-    for name, n in where.parts:
-        n = min(n, size - at)
+    for name, holds in where.parts:
+        n = min(holds, size - at)
         value = _reg(l, name, Int(8, False))
         for off, width in chunks(n, place.at(at)):
             l.b.store(place.base, place.off + at + off, l.b.alu_imm("shr", value, 8 * off) if off else value, width)

@@ -20,8 +20,7 @@ MOST_NESTED = 50
 _DIGITS = sum(1 << c for c in b"0123456789")
 _WORD = _DIGITS | sum(1 << c for c in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _SPACE = sum(1 << c for c in b" \t\n\r\f\v")
-_SETS = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
-_SETS |= {k.upper(): ANY & ~v for k, v in _SETS.items()}
+_SETS = {"d": _DIGITS, "w": _WORD, "s": _SPACE, "D": ANY & ~_DIGITS, "W": ANY & ~_WORD, "S": ANY & ~_SPACE}
 _CONTROL = {"n": 10, "t": 9, "r": 13, "f": 12, "v": 11}
 
 

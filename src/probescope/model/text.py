@@ -176,10 +176,9 @@ def _integer(c: Conv, v: Any) -> str:
 
 def _with_fraction(c: Conv, v: Any) -> str:
     """Python's own ``%`` is C's for these. A pair of integers is printed as their quotient."""
-    if isinstance(v, tuple) and len(v) == 2:
-        v = Ratio(int(v[0]), int(v[1]))
+    given: Any = Ratio(int(v[0]), int(v[1])) if isinstance(v, tuple) and len(v) == 2 else v
     try:
-        number = float(v)
+        number = float(given)
     except (TypeError, ValueError):
         return _pad(c, value_text(None, v), numeric=False)
     width = str(c.width) if c.width >= 0 else ""

@@ -41,9 +41,8 @@ class Resolver:
         found: dict[tuple[str, object], Site] = {}  # a USDT probe has one name, and may stand at several places
         empty: list[Missed] = []
         for ranks in alternatives(probe.points):
-            for site, point in (
-                self._first(probe, ranks, fields) if len(ranks) > 1 else self._all(ranks[0], fields, empty)
-            ):
+            first, *others = ranks
+            for site, point in self._first(probe, ranks, fields) if others else self._all(first, fields, empty):
                 if found.setdefault((site.name, site.attach), site) is site:
                     self.program.places[probe.span, site.name] = point.span
         wanted = self.program.env.probe_filter
