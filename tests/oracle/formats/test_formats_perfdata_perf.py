@@ -23,6 +23,7 @@ RECORDINGS: dict[str, tuple[str, ...]] = {
     "tracepoint": ("-e", "raw_syscalls:sys_enter"),
     "tracepoints": ("-e", "raw_syscalls:sys_enter", "-e", "sched:sched_switch", "-e", "page-faults"),
     "group": ("-e", "{cpu-clock,page-faults,context-switches}", "-c", "100000"),
+    "group read": ("-e", "{cpu-clock,page-faults,context-switches}:S", "-c", "100000"),
     "zstd": ("-z", "-F", "5000", "-g", "-e", "cpu-clock"),
     "zstd tracepoints": ("-z", "-e", "raw_syscalls:sys_enter", "-e", "raw_syscalls:sys_exit"),
     "addresses": ("-d", "--phys-data", "-W", "-e", "page-faults", "-c", "1"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 from probescope.errors import FormatError
-from probescope.formats.perfdata.zstd import _zstd as zstd
 
 Decompress = Callable[[bytes, int], bytes]
 
@@ -30,15 +32,20 @@ def _zlib(data: bytes, size: int) -> bytes:
 
 
 def _zstd(data: bytes, size: int) -> bytes:
-    try:
-        module = zstd()
-    except ImportError:
-        raise FormatError("zstd needs the Python package backports.zstd", section="compressed") from None
+    module = zstd()
     try:
         out: bytes = module.ZstdDecompressor().decompress(data, size + 1)
     except module.ZstdError as error:
         raise FormatError(f"a block of zstd is damaged: {error}", section="compressed") from None
     return _exactly(out, size)
+
+
+def zstd() -> Any:
+    """The module; raises FormatError where there is none."""
+    try:
+        return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+    except ImportError:
+        raise FormatError("zstd needs the Python package backports.zstd", section="compressed") from None
 
 
 def _exactly(out: bytes, size: int) -> bytes:
