@@ -103,7 +103,8 @@ def _gates(l: Lower, drop: Block) -> None:
     if not at_ends:
         if l.options.gate:
             _global(l, GLOBAL_ACTIVE, "eq", drop)
-        if any(a.kind == "exit" for a in l.program.actions):
+        # an iterator is walked to its end: what it shows after exit() belongs to its answer
+        if l.unit.kind != "iter" and any(a.kind == "exit" for a in l.program.actions):
             _global(l, GLOBAL_STOP, "ne", drop)
     if l.unit.pid:
         _drop_if(l, "ne", tgid(l, "curr_ns"), l.unit.pid, drop)

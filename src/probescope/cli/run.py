@@ -16,6 +16,7 @@ from probescope.errors import SessionError
 if TYPE_CHECKING:
     from probescope.api import Built
     from probescope.cli.writer import Writer
+    from probescope.ir.program import Program
     from probescope.model.site import Site
 
 EXAMPLES = """examples:
@@ -153,9 +154,11 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         rehearsal=args.dry_run,
         terminal=args.output is None and os.isatty(1) and not args.raw,
     )
-    built = build(request)
     if args.list:
-        return _list_sites(built, verbose=args.verbose)
+        from probescope.front import lower
+
+        return _list_sites(lower(request)[0], verbose=args.verbose)
+    built = build(request)
     if not args.no_warnings and built.warnings:
         from probescope.diagnostics import render_all
 
@@ -229,23 +232,30 @@ def _lists_a_script(args: argparse.Namespace) -> bool:
 
 def _list(args: argparse.Namespace) -> int:
     from probescope.cli.list import show
-    from probescope.errors import UsageError
+    from probescope.errors import ProbeError, UsageError
 
     if args.format not in ("text", "json"):
         raise UsageError(f"-f {args.format} is for programs, not for lists", hints=["-f json"])
     code = 0
     dirs = debug_dirs(args.debuginfo)
     for pattern in ",".join(args.words or ["*"]).split(","):
-        code = max(
-            code,
-            show(pattern, verbose=args.verbose, pid=args.pid or -1, as_json=args.format == "json", dirs=dirs),
-        )
+        try:
+            code = max(
+                code,
+                show(pattern, verbose=args.verbose, pid=args.pid or -1, as_json=args.format == "json", dirs=dirs),
+            )
+        except ProbeError as e:
+            if not args.as_bpftrace:  # which takes an empty list for an answer
+                raise
+            from probescope.cli.main import error_text
+
+            sys.stderr.write(error_text(e).replace("ERROR", "WARNING", 1))
     return code
 
 
-def _list_sites(built: Built, *, verbose: bool) -> int:
+def _list_sites(program: Program, *, verbose: bool) -> int:
     """The sites of a program; with ``verbose`` also which of several probes (``a ?? b``) were chosen, and why."""
-    for clause in built.program.clauses:
+    for clause in program.clauses:
         if clause.own:
             continue
         notes = [f"    {note}\n" for note in clause.chosen] if verbose else []

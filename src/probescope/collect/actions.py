@@ -56,6 +56,7 @@ class Actions:
         self.hurry: Callable[[], bool] = lambda: False  # whether somebody waits for the end
         self.dropped = 0  # commands that were not run for that reason
         self._unsafe = unsafe
+        self._iterates = any(s.source == "iter" for c in program.clauses for s in c.sites)
         self._kinds: dict[str, Callable[[Action, tuple[Any, ...]], None]] = {
             "printf": self._printf,
             "errorf": self._printf,
@@ -168,7 +169,7 @@ class Actions:
     def _exit(self, action: Action, values: tuple[Any, ...]) -> None:
         if not self.exit.asked:
             self.exit.asked, self.exit.code = True, int(values[0]) if values else 0
-        self.exit.muted = True
+        self.exit.muted = not self._iterates
 
     def _cgroup_made(self, action: Action, values: tuple[Any, ...]) -> None:
         from probescope.kernel.cgroups import remember

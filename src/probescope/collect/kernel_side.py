@@ -117,6 +117,11 @@ class KernelSide:
         return len(self.plan.units) > self._walkers() or (self._walk is not None and self._walk.is_alive())
 
     @property
+    def walking(self) -> bool:
+        """Whether an iterator has not come to its end."""
+        return self._walk is not None and self._walk.is_alive()
+
+    @property
     def busy(self) -> bool:
         """Whether records can come, or an iterator is being walked: neither wakes us."""
         return self._ring is not None or (self._walk is not None and self._walk.is_alive())

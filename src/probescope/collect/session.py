@@ -223,7 +223,7 @@ class Session:
         return self.actions.exit.asked
 
     def _over(self) -> bool:
-        if self.actions.exit.asked:
+        if self.actions.exit.asked and not (self.kernel and self.kernel.walking and not self.ending.asked()):
             self.ending.reason = "exit"
             return True
         return self.ending.over(more=self._clauses.waiting or (self.kernel is not None and self.kernel.live()))

@@ -211,10 +211,14 @@ def _builtin(u: Unit, node: ast.Call, fn: Function | None) -> V:
     return u.error(f"Unknown function: '{node.function}'", node.span, *hints)
 
 
+_UNSAFE = "unsafe. To use you need the --unsafe flag"
+
+
 def allowed(u: Unit, node: ast.Call, fn: Function) -> bool:
     """Whether a call may be made at all: safety, number of arguments, type of probe."""
     if fn.unsafe and not u.program.env.unsafe:
-        u.error(f"{node.function}() is an unsafe function being used in safe mode", node.span, "run with --unsafe")
+        told = "an unsafe function being used in safe mode" if node.function == "system" else _UNSAFE
+        u.error(f"{node.function}() is {told}", node.span, "run with --unsafe")
         return False
     if fn.unsafe:
         u.program.needs_unsafe.add(node.function)
