@@ -34,7 +34,9 @@ def rich_seed(*, big: bool = False, pipe: bool = False, version: int = 2) -> byt
         m.features[12] = m.pack("II", 1, 136) + full.attr(m.order) + m.pack("I", 2) + m.string("e") + m.pack("QQ", 7, 8)
         m.features[2] = m.record(67, m.pack("i", -1) + bytes(range(20)) + b"\x14\0\0\0" + pm.padded("/bin/x"), 0x8002)
     for i in range(6):
-        s = pm.Sample(0x1000 + i, 5, 5, 100 + 7 * i % 13, id=7, cpu=1, reads=(1, 2, 3, 7, 7), stack=(1 << 64 - 1, 2, 3))
+        s = pm.Sample(
+            0x1000 + i, 5, 5, 100 + 7 * i % 13, id=7, cpu=1, reads=(1, 2, 3, 7 + i, 7), stack=(1 << 64 - 1, 2, 3)
+        )
         s.raw, s.regs, s.regs_intr = b"abcd" * 2 + b"1234", (1, 2, 3), (4, 5)
         s.branches, s.dump, s.dump_used, s.aux = ((1, 2, 3), (4, 5, 6)), bytes(16), 9, bytes(8)
         pm.add_sample(m, full, s)

@@ -19,7 +19,7 @@ from probescope.model.recording import (
 )
 
 ALL = (1 << 25) - 1 & ~pm.WEIGHT_STRUCT
-FULL = pm.Event(ALL, (7,), read_format=0b111, branch=1 << 17 | 1 << 19, regs_user=0b1011, regs_intr=0b11)
+FULL = pm.Event(ALL, (7,), read_format=0b011, branch=1 << 17 | 1 << 19, regs_user=0b1011, regs_intr=0b11)
 SAMPLE = pm.Sample(
     ip=0xFFFF_8000_0000_1234,
     pid=10,
@@ -30,7 +30,7 @@ SAMPLE = pm.Sample(
     stream_id=9,
     cpu=3,
     period=100,
-    reads=(1, 2, 3, 7),
+    reads=(1, 2, 3),
     stack=((1 << 64) - 128, 0xFFFF_8000_0000_1234, (1 << 64) - 512, 0x55),
     raw=b"\x01\x02raw bytes-",
     branches=((1, 2, 0), (3, 4, 0)),
@@ -87,7 +87,7 @@ def test_every_part_of_a_sample(big: bool) -> None:
         "code_page_size": 2048,
         "aux_size": 8,
     }
-    assert batch.reads.piece(1).tolist() == [1, 2, 3, 7]
+    assert batch.reads.piece(1).tolist() == [1, 2, 3]
     assert batch.stacks.piece(1).tolist() == list(SAMPLE.stack)
     assert batch.raw.piece(1).tobytes() == SAMPLE.raw
     assert batch.branches.piece(2)[:, :2].tolist() == [[1, 2], [3, 4]]
@@ -110,14 +110,32 @@ def test_branch_flags_of_both_byte_orders() -> None:
 
 @pytest.mark.parametrize("big", [False, True])
 def test_grouped_reads(big: bool) -> None:
-    """A group's values: their number, enabled, running, then value, id and lost of each."""
-    event = pm.Event(pm.READ | pm.PERIOD, (7,), read_format=0b11111)
-    m = pm.PerfMaker([event], big=big)
-    pm.add_sample(m, event, pm.Sample(period=4, reads=(2, 8, 9, 100, 7, 0, 200, 8, 1)))
-    pm.add_sample(m, event, pm.Sample(period=5, reads=(0, 8, 9)))
+    """A group's values: their number, enabled, running, then value, id and lost of each. Every member that counted
+    something since the sample before becomes a sample of its own; ids that no event has are left out and counted."""
+    leader = pm.Event(pm.READ | pm.PERIOD | pm.TIME | pm.IDENTIFIER, (7,), read_format=0b11111)
+    member = pm.Event(pm.READ | pm.PERIOD | pm.TIME | pm.IDENTIFIER, (8,), read_format=0b11111, config=2)
+    m = pm.PerfMaker([leader, member], big=big)
+    pm.add_sample(m, leader, pm.Sample(time=1, period=4, reads=(2, 8, 9, 100, 7, 0, 200, 8, 1), id=7))
+    m.add(3, m.pack("ii", 6, 6) + pm.padded("name") + pm.trailer(m, leader, pm.Sample(time=2, id=7)))
+    pm.add_sample(m, leader, pm.Sample(time=3, period=4, reads=(2, 8, 9, 150, 7, 0, 200, 8, 1), id=7))
+    pm.add_sample(m, leader, pm.Sample(time=4, period=4, reads=(0, 8, 9), id=7))
+    pm.add_sample(m, leader, pm.Sample(time=5, period=4, reads=(3, 8, 9, 160, 7, 0, 205, 8, 1, 5, 99, 0), id=7))
+    (batch,), recording = batches(m)
+    assert batch.time.tolist() == [1, 1, 3, 5, 5]
+    assert batch.event.tolist() == [0, 1, 0, 0, 1]
+    assert batch.period.tolist() == [100, 200, 50, 10, 5]
+    assert [at for at, _ in batch.between] == [2]
+    assert {d.kind: d.count for d in recording.damage} == {"unknown-event": 1}
+
+
+def test_reads_of_single_events() -> None:
+    """value, enabled, running, id: the period is what was counted since the last time."""
+    event = pm.Event(pm.READ | pm.TIME, (7,), read_format=0b111)
+    m = pm.PerfMaker([event])
+    for time, value in ((1, 10), (2, 15), (3, 15)):
+        pm.add_sample(m, event, pm.Sample(time=time, reads=(value, 1, 1, 7)))
     (batch,), _ = batches(m)
-    assert batch.period.tolist() == [4, 5]
-    assert [batch.reads.piece(i).tolist() for i in (0, 1)] == [[2, 8, 9, 100, 7, 0, 200, 8, 1], [0, 8, 9]]
+    assert (batch.time.tolist(), batch.period.tolist()) == ([1, 2], [10, 5])
 
 
 def test_events_of_different_layouts() -> None:

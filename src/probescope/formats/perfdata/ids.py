@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     Column = np.ndarray[Any, Any]
 
 
+#: The bits of read_format that are known: enabled, running, id, group, lost.
+KNOWN_READ = 31
+
+
 class Events:
     """Attributes and ids as columns. As perf has it, id 0 (what perf made itself) is of the first event; so is
     everything where there is only one event, or no record but samples has an id."""
@@ -37,6 +41,7 @@ class Events:
         self.id_at, self.id_behind = first.id_at, first.id_behind
         self.single = len(attrs) == 1 or self.id_at < 0
         self.unknown = 0 if not attrs[0].sample_id_all or not ids else -1
+        self.read_formats = np.array([one.read_format & KNOWN_READ for one in found], np.int64)
         self.time_at = {layout.where("time") for layout in self.layouts}
 
     def index(self, ids: Words) -> Column:

@@ -19,6 +19,7 @@ from probescope.formats.perfdata.container import MOST_SECTION, Container, read_
 from probescope.formats.perfdata.damage import Tally
 from probescope.formats.perfdata.encode import record
 from probescope.formats.perfdata.features import Group
+from probescope.formats.perfdata.groups import Groups
 from probescope.formats.perfdata.ids import Events
 from probescope.formats.perfdata.meta import BuildId, Meta
 from probescope.formats.perfdata.order import Order, Rows
@@ -161,6 +162,7 @@ class PerfData:
         self._restart()
         columns: Columns | None = None
         version = -1
+        groups = Groups(self._tally)
         order = Order(self._tally, self._pool, rounds=not self._parts)
         for newest, block in self._blocks():
             rows, marks = self._sorted_out(block)
@@ -170,10 +172,10 @@ class PerfData:
             rows = columns.events.placed(rows)
             newest[0] = max(newest[0], int(rows.time.max(initial=0)))
             for ready in order.add(rows, marks):
-                yield from _some(columns.batch(ready))
+                yield from _some(columns, groups, ready)
         for ready in order.end():
             if columns is not None:
-                yield from _some(columns.batch(ready))
+                yield from _some(columns, groups, ready)
 
     def records(self) -> Iterator[tuple[int, bytes]]:
         """Type and bytes of every record, header included, inflated, in the order of the file: what
@@ -307,9 +309,10 @@ class PerfData:
         return Rows(block.buffer, heads, at, nothing, nothing, block.base), marks
 
 
-def _some(batch: EventBatch | None) -> Iterator[EventBatch]:
+def _some(columns: Columns, groups: Groups, rows: Rows) -> Iterator[EventBatch]:
+    batch = columns.batch(rows)
     if batch is not None:
-        yield batch
+        yield groups.expanded(batch, columns.events)
 
 
 def _size_of(file: BinaryIO) -> int:
