@@ -257,17 +257,17 @@ def test_warnings(text, warned):
 
 
 @pytest.mark.parametrize(
-    ("call", "named"),
+    ("call", "named", "told"),
     [
-        ('system("ls")', "system"),
-        ("signal(9)", "signal"),
-        ("override(1)", "override"),
-        ("signal_thread(9)", "signal_thread"),
+        ('system("ls")', "system", "an unsafe function being used in safe mode"),
+        ("signal(9)", "signal", "unsafe. To use you need the --unsafe flag"),
+        ("override(1)", "override", "unsafe. To use you need the --unsafe flag"),
+        ("signal_thread(9)", "signal_thread", "unsafe. To use you need the --unsafe flag"),
     ],
 )
-def test_unsafe_functions(call, named):
+def test_unsafe_functions(call, named, told):
     """Refused unless asked for, and then the program says why it needs it."""
-    assert findings(f"kprobe:f {{ {call}; }}")[0].message == f"{named}() is an unsafe function being used in safe mode"
+    assert findings(f"kprobe:f {{ {call}; }}")[0].message == f"{named}() is {told}"
     assert lower(f"kprobe:f {{ {call}; }}", unsafe=True).needs_unsafe == (named,)
 
 
