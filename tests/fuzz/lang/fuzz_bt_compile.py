@@ -68,7 +68,8 @@ print(sizeof(uint64)); $c = !pid ^ ~tid & 3; @t = tseries(pid, 1s, 5); }""",
 NAMES = """pid tid comm nsecs cpu arg0 args retval kstack ustack func probe curtask cgroup uid rand elapsed $x $y $s $1
     $# @ @a @b @x print printf count sum avg min max stats hist lhist tseries str buf delete clear zero len exit join
     time strftime ntop ksym usym kaddr uaddr reg sizeof offsetof has_key path kptr uptr bswap strcontains signal system
-    strglob strmatch container macaddr cat errorf is_str is_ptr typeof comptime let return break continue if else while for unroll uint8 int16
+    strglob strmatch container
+    macaddr cat errorf is_str is_ptr typeof comptime let return break continue if else while for unroll uint8 int16
     uint32 int64 uint64 bool string void struct task_struct begin end BEGIN END interval:s:1 kprobe:f kretprobe:f
     tracepoint:a:b uprobe:/bin/x:f profile:hz:9 usdt:/bin/x:p rawtracepoint:r fentry:f fexit:f iter:task max_strlen
     config true false""".split()
