@@ -259,7 +259,7 @@ def _list_sites(program: Program, *, verbose: bool) -> int:
         if clause.own:
             continue
         notes = [f"    {note}\n" for note in clause.chosen] if verbose else []
-        sys.stdout.write("".join([*(f"{_listed(site)}\n" for site in clause.sites), *notes]))
+        sys.stdout.write("".join([*dict.fromkeys(f"{_listed(site)}\n" for site in clause.sites), *notes]))
     return 0
 
 

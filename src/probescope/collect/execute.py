@@ -22,6 +22,7 @@ from probescope.kernel import bpf_link, bpf_map, bpf_prog, perf_attr
 from probescope.kernel.bpf import btf_load
 from probescope.kernel.fds import Fd, close_all
 from probescope.kernel.perf_event import perf_event_open
+from probescope.kernel.procfs import threads
 from probescope.kernel.uapi.bpf import BPF_F_SLEEPABLE
 from probescope.kernel.uapi.perf import FLAG_FREQ, PERF_TYPE_BREAKPOINT
 from probescope.model import plan as steps
@@ -236,13 +237,16 @@ class Execution:
         self._links.append(link)
 
     def _perf_events(self, s: steps.AttachPerf) -> None:
+        flags = FLAG_FREQ if s.frequency else 0
+        attr = perf_attr.PerfAttr(s.type, s.config, s.frequency or s.period, flags=flags)
+        # an event belongs to a thread; those that run already have to be watched one by one
+        watched = [s.pid]
+        if s.type == PERF_TYPE_BREAKPOINT:
+            attr = perf_attr.breakpoint_attr(s.bp_addr, s.bp_len, s.bp_type)
+            watched = (s.pid > 0 and threads(s.pid)) or watched
         for cpu in s.cpus:
-            if s.type == PERF_TYPE_BREAKPOINT:
-                attr = perf_attr.breakpoint_attr(s.bp_addr, s.bp_len, s.bp_type)
-            else:
-                flags = FLAG_FREQ if s.frequency else 0
-                attr = perf_attr.PerfAttr(s.type, s.config, s.frequency or s.period, flags=flags)
-            self._perf(s.program, attr, s.pid, cpu, 0)
+            for thread in watched:
+                self._perf(s.program, attr, thread, cpu, 0)
 
     def _iter(self, s: steps.AttachIter) -> None:
         if s.pin:

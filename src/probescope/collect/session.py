@@ -100,7 +100,8 @@ class Session:
         for failure in failures:
             if failure.warning:
                 self._out(Warned(failure.warning))
-        mine = self.plan.plan.probes - self.program.own_sites
+        again = sum(len(c.sites) - len({s.name for s in c.sites}) for c in self.program.clauses)  # places of one name
+        mine = self.plan.plan.probes - self.program.own_sites - again
         if not self.options.mode:
             self._out(Attached(mine - sum(len(f.sites) for f in failures)))
         held, self._held = self._held or [], None

@@ -301,7 +301,7 @@ REFUSED = {
         ("usdt:/bin/x:p { print(arg7); }", "usdt:/bin/x:p has 2 arguments: there is no arg7", "arg7"),
         ("kprobe:f { path(arg0); }", 'path can not be used with "kprobe" probes', "path(arg0)"),
         ("kprobe:absent { print(1); }", "there is no kprobe absent", "kprobe:absent"),
-        ("kprobe:f { signal(9); }", "signal() is an unsafe function being used in safe mode", "signal(9)"),
+        ("kprobe:f { signal(9); }", "signal() is unsafe. To use you need the --unsafe flag", "signal(9)"),
     ],
     "control flow": [
         ("kprobe:f { break; }", "'break' outside of a loop", "break"),
