@@ -30,4 +30,4 @@ def test_a_thread_that_ran_before():
         assert run(program, "-p", str(target.pid)).out.split()[0] == "1"
     finally:
         target.kill()
-        target.wait()
+        target.communicate()
