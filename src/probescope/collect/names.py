@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from probescope.ir.program import Program
 from probescope.ir.walk import clause_nodes
 from probescope.model.output import Frame, Lost
+from probescope.model.site import UprobeAttach
 from probescope.model.types import Opaque
 from probescope.model.unwind import STACK_HEAD, UNWOUND
 from probescope.plan.witness import prints_containers
@@ -65,7 +66,10 @@ class Names:
 
                 always = self._program.settings.unwind == "always"
                 self._unwinding = Unwinding(maps, self._followed(), always=always)
-                self._unwinding.start((pid, *unwind_pids))
+                probed = (
+                    set() if pid else {s.attach.path for s in self._program.sites if isinstance(s.attach, UprobeAttach)}
+                )
+                self._unwinding.start((pid, *unwind_pids), probed)
 
     def preparation(self, pid: int) -> Callable[[], None] | None:
         """What wants to be done when the program of ``-c`` is about to begin, if anything."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from probescope.collect.sideband import Executed, Exited, Forked, MapEvent, Mapped, Missed, SideBand
@@ -215,6 +215,10 @@ class Processes:
             return None
         self._refresh(process)
         return _space_of(process)
+
+    def running(self, paths: Collection[str]) -> list[int]:
+        """Processes, of those that are known, that have one of the files mapped and have not ended."""
+        return [p.pid for p in self._known.values() if not p.ended and any(m.path in paths for m in p.mapped)]
 
     def _space(self, pid: int, address: int) -> AddressSpace | None:
         process = self._known.get(pid) or self._read(pid)

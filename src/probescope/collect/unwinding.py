@@ -12,7 +12,7 @@ from __future__ import annotations
 import queue
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from probescope.collect.processes import Processes
 
 AT_A_LOOK = 64
+FEW_PROCESSES = 4
 
 
 class Tables:
@@ -111,10 +112,12 @@ class Unwinding:
         self._order = threading.Lock()
         self._worker: threading.Thread | None = None
 
-    def start(self, pids: Sequence[int]) -> None:
-        """``pids``: of processes that are traced; those that are 0 are left out."""
+    def start(self, pids: Sequence[int], probed: Collection[str] = ()) -> None:
+        """``pids``: of processes that are traced; those that are 0 are left out. ``probed``: files with uprobes. Who
+        runs one is known beforehand, too, unless they are many: then it is a library that everybody has."""
         self._processes.watch()
-        for pid in pids:
+        running = self._processes.running(probed) if probed else []
+        for pid in dict.fromkeys((*pids, *(running if len(running) <= FEW_PROCESSES else ()))):
             if pid:
                 self.prepare(pid)
 

@@ -13,11 +13,8 @@ import pytest
 from collect_programs import CPP, build, symbol, work
 from collect_run import Running, Waiting, environment, run
 
-CHAIN = ["innermost", "outermost", "do_deep", "main"]
-"""At the entry of a function its caller's frame is not made yet: ``middle`` is left out by frame pointers, by which
-processes are walked that nobody knew of beforehand."""
-WHOLE = ["innermost", "middle", "outermost", "do_deep", "main"]
-"""By the unwind tables of -p and -c."""
+CHAIN = ["innermost", "middle", "outermost", "do_deep", "main"]
+"""At the entry of a function its caller's frame is not made yet: frame pointers would leave ``middle`` out."""
 
 
 def frames(out: str) -> list[str]:
@@ -28,7 +25,7 @@ def frames(out: str) -> list[str]:
 def test_collect_stack_of_a_process_that_has_ended() -> None:
     """Started by -c and gone when the map is printed."""
     done = run(f"uprobe:{work()}:innermost {{ @[ustack(6)] = count(); }}", "-c", f"{work()} deep 1")
-    assert frames(done.out)[:3] == WHOLE[:3]
+    assert frames(done.out)[:3] == CHAIN[:3]
 
 
 def test_collect_stack_of_a_process_that_was_there_before_and_ended() -> None:
@@ -59,7 +56,7 @@ def test_collect_stack_of_a_deleted_binary(tmp_path: Path) -> None:
             path.unlink()
             target.go()
             done = session.stop()
-    assert frames(done.out)[:3] == WHOLE[:3]
+    assert frames(done.out)[:3] == CHAIN[:3]
 
 
 def test_collect_stack_in_another_mount_namespace(tmp_path: Path) -> None:
@@ -85,7 +82,7 @@ def test_collect_stack_in_another_mount_namespace(tmp_path: Path) -> None:
     finally:
         target.kill()
         target.wait()
-    assert frames(done.out)[:3] == WHOLE[:3]
+    assert frames(done.out)[:3] == CHAIN[:3]
 
 
 JIT = r"""

@@ -162,6 +162,16 @@ def test_collect_unwind_of_a_process_nobody_named() -> None:
     assert "No DWARF unwind data available for this process" in done.said
 
 
+def test_collect_unwind_of_a_process_that_runs_the_probed_file() -> None:
+    """Nobody named it; but whoever runs that program is meant. Its very first stack is whole."""
+    program = f"uprobe:{unwound()}:mark {{ @[ustack] = count(); exit(); }}"
+    with Waiting(unwound(), "nested") as target, Running(program) as session:
+        target.go()
+        done = session.wait()
+    assert same(names(done.out), ["mark", "leaf", *EXPECTED["nested"], *OUTER])
+    assert done.said == ""
+
+
 def test_collect_unwind_in_a_loop_and_beside_kstack() -> None:
     """Inside a callback of the kernel's, where less of the stack is left, and twice in one program."""
     program = (
