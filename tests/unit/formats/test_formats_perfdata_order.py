@@ -239,3 +239,20 @@ def test_a_directory_is_merged(tmp_path) -> None:
         got = [t for b in recording.batches() for t in b.time.tolist()]
     assert got == sorted([1, *range(1, 4000)])
     assert recording.damage == ()
+
+
+@pytest.mark.parametrize("big", [False, True])
+def test_many_small_pieces_take_time_that_grows_with_their_number(big: bool) -> None:
+    """Records between empty AUX data, and records of odd sizes, of which a file has few: 20,000 of each, in seconds."""
+    import time
+
+    event = pm.Event(pm.TIME, (7,))
+    m = pm.PerfMaker([event], big=big)
+    sample = m.record(9, m.pack("Q", 5))
+    m.data += (sample + m.record(71, m.pack("QQQIIII", 0, 0, 0, 0, 1, 0, 0))) * 20_000
+    m.data += (sample + m.pack("IHH", 9, 0, 9) + b"x") * 20_000
+    start = time.monotonic()
+    recording = open_perfdata(io.BytesIO(m.build()))
+    assert 20_000 < sum(batch.count for batch in recording.batches()) <= 40_000
+    assert [d.kind for d in recording.damage] == ["size"]
+    assert time.monotonic() - start < 30

@@ -2,14 +2,15 @@
 
 In: a path (a file or a directory of `perf record --threads`) or an open binary file. Out: ``open_perfdata(...) ->
 PerfData``, a ``model.recording.Recording`` which also knows the attributes of the events, the header's features and
-build ids, and counts of every type of record. ``writer.PerfDataWriter`` writes such files.
+build ids, and counts of every type of record.
 Who may import me: sources and every room above it. numpy is imported with ``reader``, not before.
 
     container   header, attributes, ids, feature sections            where things are in the file
     stream      bytes of the data section -> blocks of whole records  decompression, skipping, damage
     walk        where each record of a block begins
     order       blocks -> rows in order of time                      rounds, the window, bounded memory
-    samples     rows -> columns;  sideband: rows -> SideRecords
+    samples     rows -> columns;  sideband: rows -> SideRecords;  groups: one sample for each member of a group
+    writer      records and features -> files that perf reads
 """
 
 from __future__ import annotations

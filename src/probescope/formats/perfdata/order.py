@@ -74,6 +74,7 @@ class Order:
         self.pool = pool
         self.rounds = rounds
         self.held: list[Held] = []
+        self.words = 0  # of all that is held
         self.newest = 0  # of all so far
         self.at_round = 0  # newest when the last round finished
         self.limit = 0  # newest when the round before that one finished: up to here may go
@@ -85,12 +86,14 @@ class Order:
         key = self.keys(rows, marks if self.rounds else marks[:0])
         if len(key):
             self.held.append(Held(rows, key, int(rows.size.sum())))
+            self.words += self.held[-1].words
         limit = self.limit
-        if sum(held.words for held in self.held) * 8 > WINDOW and self.newest:
+        if self.words * 8 > WINDOW and self.newest:
             keys = np.concatenate([held.key for held in self.held])
             limit = max(limit, int(np.partition(keys, len(keys) // 2)[len(keys) // 2]))
         if self.held and (limit > before or not self.newest):
             yield from self.let_go(limit)
+            self.words = sum(held.words for held in self.held)
 
     def keys(self, rows: Rows, marks: Places) -> Column:
         """Times; for records without one the limit at their place. Moves the limits on."""

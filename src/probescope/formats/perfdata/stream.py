@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 PIECE = 1 << 21
-SHORT = 1 << 12
+SHORT = 1 << 10
+MOST_ODD = 4096  # a pipe of an old perf has some dozens
+SMALL = 256  # records
+MOST_MERGED = 4096
 COMPRESSED2_MOST = 65519  # zstd bytes that one of them can carry
 
 
@@ -78,6 +81,7 @@ class Stream:
         self.whole: Buffer | None = None
         self.at = 0  # in the buffer
         self.reach = PIECE
+        self.odds = 0
         self.header = struct.Struct(">IHH" if big else "<IHH")
         self.inflate = Inflate()
         self.flat = bytearray()
@@ -143,6 +147,23 @@ class Stream:
     # --- records
 
     def __iter__(self) -> Iterator[Block]:
+        """Small blocks of one buffer, between which only AUX data were, as one."""
+        small: list[Block] = []
+        for block in self.blocks():
+            if small and (block.buffer is not small[0].buffer or len(small) >= MOST_MERGED):
+                yield merged(small)
+                small = []
+            if len(block.at) >= SMALL or block.rounds:
+                if small:
+                    yield merged(small)
+                    small = []
+                yield block
+            else:
+                small.append(block)
+        if small:
+            yield merged(small)
+
+    def blocks(self) -> Iterator[Block]:
         while self.fill(8):
             kind, misc, size = self.header.unpack_from(self.buffer.data, self.at)
             if kind == r.FINISHED_ROUND and size == 8 and self.flat:
@@ -198,6 +219,11 @@ class Stream:
             self.at = len(self.buffer)
             return False
         start = self.here
+        self.odds += 1
+        if self.odds > MOST_ODD:
+            self.tally.add("size", "too many records of odd sizes: this is something else", start)
+            self.at = len(self.buffer)
+            return False
         if not self.fill(size):
             return False
         body = self.take(size)[8:]
@@ -298,6 +324,13 @@ class Stream:
         if last and self.flat:
             self.tally.add("cut", "the last decompressed record is cut", self.flat_base)
             self.flat = bytearray()
+
+
+def merged(blocks: list[Block]) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    heads = np.concatenate([b.heads for b in blocks])
+    return Block(blocks[0].buffer, heads, np.concatenate([b.at for b in blocks]), (), blocks[0].base)
 
 
 def complete_later(rest: bytearray, big: bool) -> bool:
