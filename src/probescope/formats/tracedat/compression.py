@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -40,6 +41,7 @@ def _zstd(data: bytes, size: int) -> bytes:
     return _exactly(out, size)
 
 
+@cache
 def zstd() -> Any:
     """The module; raises FormatError where there is none."""
     try:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PADDING, TIME_EXTEND, TIME_STAMP = 29, 30, 31
 MISSED, MISSED_STORED = 1 << 31, 1 << 30
 COMMIT = (1 << 27) - 1
+_ONE, _MOST_WORDS = np.uint32(1), np.uint32(28)
 HIGH_BITS = np.uint64(0xF8 << 56)
 
 
@@ -101,37 +102,34 @@ class _Lanes:
         at, end, time = self.at[lane], self.end[lane], self.time[lane]
         broken = 0
         while len(lane):
-            after, time, fine = self.step(lane, at, end, time)
-            broken += len(fine) - int(fine.sum())
-            on = fine & (after < end)
-            if on.all():
+            start, after, time, record = self.step(at, end, time)
+            on = after < end
+            if record is None and on.all():
+                self.found.append((start, after, time, lane))
                 at = after
                 continue
+            fine = after <= end
+            broken += len(fine) - int(np.count_nonzero(fine))
+            keep = fine if record is None else fine & record
+            self.found.append((start[keep], after[keep], time[keep], lane[keep]))
             lane, at, end, time = lane[on], after[on], end[on], time[on]
         if broken:
             damage.add("record", "an event reaches beyond its page: the rest of that page is lost", count=broken)
         return self.sorted()
 
-    def step(self, lane: Column, at: Column, end: Column, time: Column) -> tuple[Column, Column, Column]:
-        """One event of each lane: (where the next one is, time, what is sound)."""
+    def step(self, at: Column, end: Column, time: Column) -> tuple[Column, Column, Column, Column | None]:
+        """One event of each lane: (where its data begin, where the next one does, time, what is a record; None: all
+        are)."""
         word = self.words[at]
         kind, delta = (word >> 27, word & 0x7FFFFFF) if self.big else (word & 31, word >> 5)
-        special = (kind == 0) | (kind >= PADDING)
-        start, after = at + 1, at + 1 + kind
-        size = kind << 2
+        start = at + 1
+        after = start + kind
         time = time + delta
-        record = None
+        special = kind - _ONE >= _MOST_WORDS  # 0 and 29 to 31
         if special.any():
-            start, size, after, time, record = self.special(
-                np.flatnonzero(special), kind, delta, at, end, start, after, size, time
-            )
-        fine = after <= end
-        keep = fine if record is None else fine & record
-        if keep.all():
-            self.found.append((start, size, time, lane))
-        else:
-            self.found.append((start[keep], size[keep], time[keep], lane[keep]))
-        return after, time, fine
+            record = self.special(np.flatnonzero(special), kind, delta, at, end, start, after, time)
+            return start, after, time, record
+        return start, after, time, None
 
     def special(
         self,
@@ -142,20 +140,20 @@ class _Lanes:
         end: Column,
         start: Column,
         after: Column,
-        size: Column,
         time: Column,
-    ) -> tuple[Column, Column, Column, Column, Column]:
-        """Long records, padding and times: none of the first kind where its second word is beyond the page."""
-        record = np.ones(len(kind), np.bool_)
+    ) -> Column | None:
+        """Long records, padding and times: changes ``start``, ``after`` and ``time``; which are records, None: all."""
         what = kind[which]
         second = self.words[np.minimum(at[which] + 1, len(self.words) - 1)].astype(np.int64)
         long = which[what == 0]
         held = second[what == 0]
         start[long] += 1
-        size[long] = np.maximum(held - 4, 0)
         after[long] = at[long] + np.where(held < 4, COMMIT, 1 + ((held + 3) >> 2))
-        pad = what == PADDING
+        if len(long) == len(which):
+            return None
+        record = np.ones(len(kind), np.bool_)
         record[which[what != 0]] = False
+        pad = what == PADDING
         skipped = 1 + ((second + 3) >> 2)
         after[which[pad]] = np.where(delta[which[pad]] == 0, end[which[pad]], at[which[pad]] + skipped[pad])
         timed = what >= TIME_EXTEND
@@ -165,13 +163,13 @@ class _Lanes:
         before = time[places] - delta[places]
         told = (above | delta[places]) | (before & HIGH_BITS)
         time[places] = np.where(stamp, told, time[places] + above)
-        return start, size, after, time, record
+        return record
 
     def sorted(self) -> tuple[Column, Column, Column, Column]:
         if not self.found:
             none = np.zeros(0, np.int64)
             return none, none, np.zeros(0, np.uint64), none
-        start, size, time, lane = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
+        start, after, time, lane = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
         kind = np.uint16 if len(self.at) <= 1 << 16 else np.int64
         order = np.argsort(lane.astype(kind), kind="stable")
-        return start[order] << 2, size[order].astype(np.int64), time[order], lane[order]
+        return start[order] << 2, (after - start)[order] << 2, time[order], lane[order]

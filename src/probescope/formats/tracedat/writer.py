@@ -1,4 +1,4 @@
-r"""trace.dat written, versions 6 and 7, from raw pages of ring buffers: as trace-cmd and KernelShark read it.
+r"""trace.dat written, versions 6 and 7, from raw pages of ring buffers: as trace-cmd reads it.
 
     with open("trace.dat", "wb") as file:
         write_tracedat(file, Head(version=7, compression="zstd", formats=...), [Pages("", {0: pages, 1: pages})])

@@ -105,7 +105,8 @@ class Lines:
             index, buffer = divmod(int(kind[which[0]]), buffers)
             before = self.buffers[buffer] if self.buffers else ""
             out[which] = self._group(before, index, part, heads, batch.time[here])
-        return list(out.tolist())
+        lines: list[str] = out.tolist()
+        return lines
 
     def _placed(self, batch: EventBatch, lines: list[str], gone: set[int]) -> list[str]:
         """Losses before their events, after the buffer's name."""
@@ -250,4 +251,5 @@ def report(lines: Lines, batches: Iterable[EventBatch], cpus: int) -> Iterator[s
     for batch in batches:
         found = lines.lines(batch)
         if found:
-            yield "\n".join(found) + "\n"
+            found.append("")  # the last line's end; adding it to the whole would copy all of it
+            yield "\n".join(found)
