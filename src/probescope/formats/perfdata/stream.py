@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 PIECE = 1 << 21
 SHORT = 1 << 10
+RUN = 1 << 14  # compressed bytes that are inflated at once, and lost at once where they are damaged
 MOST_ODD = 4096  # a pipe of an old perf has some dozens
 SMALL = 256  # records
 MOST_MERGED = 4096
@@ -167,9 +168,7 @@ class Stream:
         while self.fill(8):
             kind, misc, size = self.header.unpack_from(self.buffer.data, self.at)
             if kind == r.FINISHED_ROUND and size == 8 and self.flat:
-                self.count(kind)
-                self.round_marks.append(len(self.flat))
-                self.at += 8
+                yield from self.packed()
             elif kind in r.STOPS:
                 yield from self.special(kind, misc, size)
             elif size < 8 or size & 7:
@@ -185,8 +184,9 @@ class Stream:
         if self.at < len(self.buffer):
             self.tally.add("cut", "the last record is cut", self.here)
 
-    def count(self, kind: int) -> None:
-        self.counts[kind] = self.counts.get(kind, 0) + 1
+    def count(self, kind: int, times: int = 1) -> None:
+        if times:
+            self.counts[kind] = self.counts.get(kind, 0) + times
 
     def plain(self, size: int) -> Iterator[Block]:
         """The records that lie in the buffer, up to one that needs care; the first has ``size`` bytes. Where many need
@@ -242,8 +242,7 @@ class Stream:
             self.tally.add("cut" if size >= 8 else "size", f"a record of {size} bytes", start)
             self.at, self.ended, self.left = len(self.buffer), True, 0
         elif kind == r.COMPRESSED:
-            self.count(kind)
-            yield from self.inflated(self.take(size)[8:], start)
+            yield from self.packed()
         else:
             yield from self.flatten()
             self.count(kind)
@@ -269,6 +268,32 @@ class Stream:
         self.told(kind, misc, self.take(follows), start)
 
     # --- compression
+
+    def packed(self) -> Iterator[Block]:
+        """A run of COMPRESSED records and rounds, inflated at once: many a recording has a round for each few records.
+        Only the round at its end is kept; that one counts for all before it."""
+        start = self.here
+        view, at, end, unpack = self.buffer.data, self.at, len(self.buffer), self.header.unpack_from
+        pieces: list[memoryview] = []
+        rounds = total = 0
+        ended = False
+        while at + 8 <= end:
+            kind, _, size = unpack(view, at)
+            if kind == r.COMPRESSED and size >= 8 and at + size <= end and total < RUN:
+                pieces.append(view[at + 8 : at + size])
+                total += size
+            elif kind == r.FINISHED_ROUND and size == 8:
+                rounds += 1
+            else:
+                break
+            ended = kind == r.FINISHED_ROUND
+            at += size
+        self.at = at
+        self.count(r.COMPRESSED, len(pieces))
+        self.count(r.FINISHED_ROUND, rounds)
+        yield from self.inflated(b"".join(pieces), start)
+        if ended:
+            self.round_marks.append(len(self.flat))
 
     def compressed2(self, size: int) -> Iterator[Block]:
         start = self.here
