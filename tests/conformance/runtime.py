@@ -15,6 +15,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -35,6 +36,7 @@ def parser() -> argparse.ArgumentParser:
     needs = "host: what needs no kprobe, fentry, hardware counter or module; kernel: the others"
     p.add_argument("--needs", choices=("host", "kernel", "all"), default="all", help=needs)
     p.add_argument("--slow", type=float, default=1.0, metavar="FACTOR", help="waits are so much longer")
+    p.add_argument("--seconds", type=float, default=1e9, help="begin no test after so long: those left do not count")
     p.add_argument("--save", metavar="FILE")
     p.add_argument("-v", "--verbose", action="store_true", help="also what a failed test said")
     p.add_argument("--report", nargs="+", metavar="FILE", help="the page to write, then saved results")
@@ -58,9 +60,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         bench = make_bench(Path(folder), args.suite, Path(args.programs).resolve(), args.slow)
         results = (run(case, bench) for case in chosen(read_all(args.suite / "runtime"), args.needs, args.only))
+        until = time.monotonic() + args.seconds
         for result in results:
             rows.append(row(result, expected))
             tell(rows[-1], result, verbose=args.verbose)
+            if time.monotonic() > until:
+                break
         if args.needs != "kernel":
             rows += [r for r in self_tests(args.suite / "self", bench) if re.search(args.only, r.id)]
     finished = Run(os.uname().release, tuple(rows))
