@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -108,9 +109,13 @@ def _differences(run: Run, rows: list[Row]) -> list[str]:
     for row in known(run.release):
         here = [t for t in row.tests if t in failed]
         if here:
-            lines.append(f"- {row.reason}")
+            lines.append(_item(row.reason))
             lines += [f"    - `{t}`" for t in here]
     return [*lines, ""]
+
+
+def _item(text: str) -> str:
+    return textwrap.fill(text, width=118, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _skips(rows: list[Row]) -> list[str]:
@@ -122,5 +127,5 @@ def _skips(rows: list[Row]) -> list[str]:
         return []
     lines = ["### What is skipped", ""]
     for why, names in sorted(skipped.items()):
-        lines.append(f"- `{why}`: " + ", ".join(f"`{n}`" for n in names))
+        lines.append(_item(f"`{why}`: " + ", ".join(f"`{n}`" for n in names)))
     return [*lines, ""]
