@@ -25,7 +25,7 @@ KINDS_FOR_OTHER_KERNELS = {
 }
 """What a case needs, by the kinds of probes that its text names."""
 _NEEDS = {
-    need: re.compile(r"(?<![\w.$@/-])(?:" + "|".join(kinds.split()) + r")[*:]")
+    need: re.compile(r"(?<![\w.$@/-])(?:" + "|".join(kinds.split()) + r")[*:](?!\d)")
     for need, kinds in KINDS_FOR_OTHER_KERNELS.items()
 }
 _NEEDS_BY_NAME = re.compile(r"(?<!\w)(kprobe|kretprobe|fentry|fexit|hardware)(?:s|_order|_multi|_session|\b)")
