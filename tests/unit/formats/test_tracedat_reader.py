@@ -144,3 +144,34 @@ def test_what_cannot_be_written() -> None:
     for head, pages in ((Head(version=5), [Pages("", {})]), (Head(compression="xz"), [Pages("", {})]), (Head(), [])):
         with pytest.raises(UsageError):
             write_tracedat(io.BytesIO(), head, pages)  # type: ignore[arg-type]
+
+
+LATENCY = "# tracer: irqsoff\n#\n  bash-1  0d... 1us : trace_hardirqs_off\n"
+
+
+def test_latency_tracers_are_text() -> None:
+    """Version 6 has the text where the pages would be, up to the end of the file."""
+    data = tm.Maker(6).build(("", []))
+    with opened(data[: data.index(b"flyrecord\0")] + b"latency  \0" + LATENCY.encode()) as recording:
+        assert "".join(recording.latency()) == LATENCY
+        assert list(recording.batches()) == []
+        assert recording.buffers[0].latency
+
+
+@pytest.mark.parametrize("compression", ["none", "zlib", "zstd"])
+def test_latency_tracers_of_version_7(compression: str) -> None:
+    """An option of its own says where the text is; it may be in chunks."""
+    import zlib
+
+    from backports import zstd
+
+    packers = {"none": lambda data: data, "zlib": zlib.compress, "zstd": zstd.compress}
+    packed = packers[compression](LATENCY.encode())
+    body = LATENCY.encode()
+    if compression != "none":
+        body = struct.pack("<III", 1, len(packed), len(LATENCY)) + packed
+    section = struct.pack("<HHIQ", o.BUFFER_TEXT, compression != "none", 0, len(body)) + body
+    option = (o.BUFFER_TEXT, struct.pack("<Q", 1 << 16) + b"\0local\0")
+    data = tm.Maker(7, compression=compression, options=(option,)).build(("", []))
+    with opened(data.ljust(1 << 16, b"\0") + section) as recording:
+        assert "".join(recording.latency()) == LATENCY

@@ -12,6 +12,7 @@ import re
 from probescope.errors import FormatError
 
 MAX_TEXT = 1 << 20
+MAX_STRING = 1 << 11  # of one literal: it is printed for every event
 Word = tuple[str, str, int]
 
 _WORD = re.compile(
@@ -39,6 +40,8 @@ def words(text: str) -> list[Word]:
         if not found:
             raise FormatError(f"no word of C: {text[at : at + 20]!r}", section="print fmt", offset=at)
         kind = found.lastgroup or ""
+        if len(found[kind]) > MAX_STRING:
+            raise FormatError(f"a word of more than {MAX_STRING} bytes", section="print fmt", offset=at)
         out.append((kind, found[kind], found.start(kind)))
         at = found.end()
     out.append(("end", "", end))

@@ -20,7 +20,7 @@ from probescope.formats.tracing.lexer import Word, unescaped, words
 from probescope.model.recording import EventType, RawField
 
 MAX_DEPTH = 60
-MAX_ARGS = 256
+MAX_ARGS = 128
 
 _PRECEDENCE = {
     "||": 1,

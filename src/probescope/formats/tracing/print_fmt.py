@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from probescope.formats.tracing.symbols import Context
 
 Make = Callable[[Records], list[Any]]
+MAX_LINE = 1 << 13  # without what arguments bring
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,11 @@ def _by_format(event: EventType, context: Context) -> Printer:
 
 def compile_format(text: str, args: tuple[t.Node, ...], context: Context) -> Printer:
     """Raises FormatError where an argument is missing or cannot be worked out."""
-    template, makers, at = "", [], 0
+    template, makers, at, width = "", [], 0, 0
     for piece in pieces(text):
+        width += len(piece) if isinstance(piece, str) else piece.width + max(piece.precision, 0)
+        if width > MAX_LINE:
+            raise FormatError(f"a line of more than {MAX_LINE} bytes", section="print fmt")
         if isinstance(piece, str):
             template += piece.replace("%", "%%")
             continue
