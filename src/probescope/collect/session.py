@@ -144,6 +144,7 @@ class Session:
             self.kernel.stop()
         self.names.poll()
         self.actions.exit.muted = False
+        self.actions.hurry = lambda: False  # what the end itself asks for is done, however long it takes
         self._clauses.run("end", self._start_ns, lambda: self.actions.exit.muted)
         if self.program.settings.print_maps_at_exit and not self.options.mode:
             self._print_maps()

@@ -74,7 +74,7 @@ def test_addresses_and_offsets(demo: str) -> None:
         (by_address,) = resolve(ProbeSpec("uprobe", demo, address=address))
         assert offsets([by_offset]) == offsets([by_address]) == [file_offset(demo, address)]
         assert by_address.func == "looped"
-        assert not by_address.notes
+        assert by_address.notes == by_offset.notes  # that parameters have names at the entry only
 
 
 def test_every_function_of_a_program(demo: str) -> None:
