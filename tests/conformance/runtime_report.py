@@ -97,7 +97,7 @@ def _section(run: Run) -> str:
     if selves:
         lines.append(f"- self tests: {share(selves)}")
     if other and any(r.status == PASS for r in other):
-        lines.append(f"- needs one of them: {share(other)}")
+        lines.append(f"- needs one of them: {share(other)}" + ("" if own else ", in the files of this table"))
     measured = [r for r in run.rows if not r.needs] if own else list(run.rows)
     lines += ["", Run(run.release, tuple(measured)).table(), *_differences(run, measured), *_skips(measured)]
     return "\n".join(lines)
