@@ -24,13 +24,15 @@ COUNT = 3_000_000
 QUICK = 300_000
 EVENT_BYTES = 56
 READ = """
-import sys
+import os, sys
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 from probescope.formats.tracedat import open_tracedat
 with open_tracedat(sys.argv[1]) as recording:
     print(sum(batch.count for batch in recording.batches()))
 """
 PRINT = """
-import sys
+import os, sys
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from probescope.formats.tracedat import open_tracedat
 from probescope.formats.tracing.text import Lines, report
 with open_tracedat(sys.argv[1]) as recording:
