@@ -35,6 +35,15 @@ def opened(name: str) -> Opened:
         raise UsageError(f"cannot read {name}: {e.strerror}", hints=hints) from e
 
 
+def is_tracedat(name: str) -> bool:
+    """Whether a file begins as trace-cmd's do. A pipe is taken for perf's."""
+    try:
+        with open(name, "rb") as f:
+            return f.read(10) == b"\x17\x08\x44tracing"
+    except OSError:
+        return False
+
+
 class Opened:
     """``told`` goes through the events once."""
 

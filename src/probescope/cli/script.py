@@ -20,11 +20,12 @@ EXAMPLES = """examples:
   probescope script -F +pid --ns --pid 1234
   probescope script --comms bash,make --time 10.5,12
   probescope script -f json                           an object a line
+  probescope script -i trace.dat                      of trace-cmd: its report
 """
 
 
 def parser() -> Parser:
-    p = Parser("script", "Print the events of a recording, with perf script's columns.", EXAMPLES)
+    p = Parser("script", "Print the events of a recording: as perf script, or as trace-cmd report.", EXAMPLES)
     p.add_argument("-i", "--input", default="perf.data", metavar="FILE", help="perf.data by default; - is stdin")
     p.add_argument("-F", "--fields", metavar="LIST", help="columns; +name adds, -name leaves out")
     add_filters(p)
@@ -37,8 +38,12 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
-    from probescope.cli.recordings import opened
+    from probescope.cli.recordings import is_tracedat, opened
 
+    if args.input != "-" and is_tracedat(args.input):
+        from probescope.cli import script_trace
+
+        return script_trace.main(args)
     with opened(args.input) as recording:
         (_json if args.format == "json" else _text)(recording, args)
         sys.stdout.flush()

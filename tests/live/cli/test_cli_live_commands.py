@@ -192,6 +192,9 @@ def test_examples_work(command, line, tmp_path):
         for name in ("perf.data", "other.data"):
             recorded = ["perf", "record", "-q", "-o", str(tmp_path / name), "-e", "page-faults", "true"]
             subprocess.run(recorded, check=True, timeout=60, capture_output=True)
+        import formats_tracemaker as tm
+
+        (tmp_path / "trace.dat").write_bytes(tm.Maker().build(("", tm.events(5))))
     done = subprocess.run(
         ["bash", "-c", text], capture_output=True, text=True, timeout=120, env=environment, check=False, cwd=tmp_path
     )

@@ -1,0 +1,101 @@
+"""``probescope script`` of a trace.dat: the lines of trace-cmd report, or an object a line."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from probescope.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from probescope.formats.tracedat.reader import TraceDat
+    from probescope.model.recording import EventBatch
+
+_PERFS = (("fields", "-F"), ("comms", "-c"), ("pid", "--pid"), ("tid", "--tid"), ("cpu", "-C"), ("time", "--time"))
+
+
+def main(args: argparse.Namespace) -> int:
+    from probescope.formats.tracedat import open_tracedat
+
+    for name, option in _PERFS:
+        if getattr(args, name):
+            hint = "probescope script -i FILE -f json gives every field, to be chosen from"
+            raise UsageError(f"{option} is for perf.data; a trace.dat is printed whole", hints=[hint])
+    with open_tracedat(args.input) as recording:
+        (_json if args.format == "json" else _text)(recording, args)
+        sys.stdout.flush()
+        for d in recording.damage:
+            where = f" (first at {d.offset:#x})" if d.offset >= 0 else ""
+            sys.stderr.write(f"WARNING: {args.input}: {d.count} times: {d.about}{where}\n")
+    return 0
+
+
+def _text(recording: TraceDat, args: argparse.Namespace) -> None:
+    from probescope.formats.tracedat.options import in_nanoseconds
+    from probescope.formats.tracing.text import Lines, report
+
+    names = tuple(b.name for b in recording.buffers)
+    lines = Lines(
+        recording.events,
+        recording.context(),
+        nanoseconds=args.ns,
+        ticks=not in_nanoseconds(recording.clock),
+        buffers=names if len(names) > 1 else (),
+    )
+    out = sys.stdout.buffer
+    sys.stdout.flush()
+    for piece in recording.latency():
+        out.write(piece.encode("utf-8", "surrogateescape"))
+    for piece in report(lines, recording.batches(), recording.machine.cpus):
+        out.write(piece.encode("utf-8", "surrogateescape"))
+
+
+def _json(recording: TraceDat, args: argparse.Namespace) -> None:
+    import json
+
+    names = [b.name for b in recording.buffers]
+    for batch in recording.batches():
+        found = _fields(recording, batch)
+        buffers = batch.numbers.get("buffer")
+        for i in range(batch.count):
+            tid = int(batch.tid[i])
+            out: dict[str, Any] = {
+                "event": recording.events[int(batch.event[i])].name,
+                "comm": recording.comms.get(tid, "<idle>" if tid == 0 else "<...>"),
+                "tid": tid,
+                "cpu": int(batch.cpu[i]),
+                "time": int(batch.time[i]) / 1e9,
+                "fields": found.get(i, {}),
+            }
+            if buffers is not None:
+                out["buffer"] = names[int(buffers[i])]
+            sys.stdout.write(json.dumps(out) + "\n")
+
+
+def _fields(recording: TraceDat, batch: EventBatch) -> dict[int, dict[str, Any]]:
+    """Of each event by its index: its own fields, those common to all left out."""
+    import numpy as np
+
+    from probescope.formats.tracing.fields import Records, columns
+    from probescope.model.recording import Ragged
+
+    out: dict[int, dict[str, Any]] = {}
+    if batch.raw is None:
+        return out
+    for kind in np.unique(batch.event).tolist():
+        own = [f for f in recording.events[kind].fields if not f.name.startswith("common_")]
+        which = np.flatnonzero(batch.event == kind)
+        raw = Ragged(batch.raw.values, batch.raw.start[which], batch.raw.size[which])
+        found = columns(Records(raw, recording.machine.big_endian, recording.long_size), own)
+        names = [f.name for f in own]
+        texts = [_plain(found[n]) for n in names]
+        for k, i in enumerate(which.tolist()):
+            out[i] = {n: values[k] for n, values in zip(names, texts, strict=True)}
+    return out
+
+
+def _plain(column: Any) -> list[Any]:
+    values = column.tolist() if hasattr(column, "tolist") else column
+    return [v.hex() if isinstance(v, bytes) else v for v in values]
