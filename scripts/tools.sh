@@ -34,6 +34,9 @@ for target in "$@"; do
         need fish fish
         need chromium chromium
         need rustc rustc
+        need go golang-go
+        need dwz dwz
+        need perl perl
         ;;
     kernels)
         need qemu-system-x86_64 qemu-system-x86

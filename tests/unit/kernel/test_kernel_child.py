@@ -137,8 +137,10 @@ os.waitpid(c.pid, 0)
 )
 def test_signals_are_as_a_program_expects_them(before: str, ignored: int) -> None:
     """Python ignores SIGPIPE and SIGXFSZ, and a program that inherits that does not end when it should; what nohup
-    ignores stays ignored. The kernel's own word for what the program finds: bit n - 1 of SigIgn is signal n."""
+    ignores stays ignored. The kernel's own word for what the program finds: bit n - 1 of SigIgn is signal n. What whoever
+    runs the tests ignores besides (shells do, for background jobs) is no matter."""
     done = subprocess.run(
         [sys.executable, "-c", _RUN.format(before=before)], capture_output=True, text=True, check=True
     )
-    assert int(done.stdout.split()[1], 16) == ignored
+    ours = sum(1 << (n - 1) for n in (signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ))
+    assert int(done.stdout.split()[1], 16) & ours == ignored
