@@ -160,7 +160,8 @@ def test_two_binaries_with_one_name(tmp_path: Path) -> None:
 
 
 RUST = r"""
-fn black_box<T>(x: T) -> T { unsafe { std::ptr::read_volatile(&std::mem::ManuallyDrop::new(x) as *const _ as *const T) } }
+use std::mem::ManuallyDrop;
+fn black_box<T>(x: T) -> T { let x = ManuallyDrop::new(x); unsafe { std::ptr::read_volatile(&*x as *const T) } }
 pub struct P { pub x: i32, pub y: i32 }
 pub struct Big { pub v: [u64; 4], pub tag: u8 }
 #[inline(never)] pub fn scalars(a: i64, b: u8, c: bool, d: char, e: &u32) -> i64 {

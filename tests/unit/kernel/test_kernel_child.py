@@ -119,6 +119,7 @@ def test_without_pidfds(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
 
 _RUN = """
 import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 {before}
 from probescope.kernel.child import Child
 c = Child(("/bin/grep", "SigIgn", "/proc/self/status"))
@@ -137,8 +138,8 @@ os.waitpid(c.pid, 0)
 )
 def test_signals_are_as_a_program_expects_them(before: str, ignored: int) -> None:
     """Python ignores SIGPIPE and SIGXFSZ, and a program that inherits that does not end when it should; what nohup
-    ignores stays ignored. The kernel's own word for what the program finds: bit n - 1 of SigIgn is signal n. What whoever
-    runs the tests ignores besides (shells do, for background jobs) is no matter."""
+    ignores stays ignored. The kernel's own word for what the program finds: bit n - 1 of SigIgn is signal n. What else
+    is ignored by whoever runs the tests (a shell does, for background jobs) is no matter."""
     done = subprocess.run(
         [sys.executable, "-c", _RUN.format(before=before)], capture_output=True, text=True, check=True
     )
