@@ -61,8 +61,7 @@ def test_stacks_of_a_program_that_has_ended(path: str) -> None:
     seen = during(f"uprobe:{path}:innermost {{ @[ustack] = count(); }}", path, "deep", "3")
     ((stack, count),) = seen.maps["@"].items()
     assert count == 3
-    # a leaf has no frame of its own, and the one of its caller is passed over, as everywhere with frame pointers
-    assert [f.symbol for f in stack.frames[:3]] == ["innermost", "outermost", "do_deep"]
+    assert [f.symbol for f in stack.frames[:4]] == ["innermost", "middle", "outermost", "do_deep"]
 
 
 def test_a_program_of_the_system() -> None:
