@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 
-from probescope.errors import ElfError
+from probescope.errors import ElfError, FormatError
 
 MAX_UNPACKED = 1 << 29
 """Bytes that one section may unpack to."""
@@ -30,9 +30,8 @@ def decompress(data: bytes, bits: int, little: bool, file: str = "", section: st
         )
     try:
         out = _unpack(kind, data[fmt.size :], size)
-    except ImportError as e:
-        hint = "pip install backports.zstd"
-        raise ElfError("compressed with zstd, which this Python cannot read", file=file, hints=[hint]) from e
+    except FormatError as e:
+        raise ElfError("compressed with zstd, which this Python cannot read", file=file, hints=e.hints) from e
     except Exception as e:  # zlib.error, ZstdError: whatever the library calls malformed
         raise ElfError(f"does not unpack: {e}", file=file, section=section) from e
     if len(out) != size:
@@ -51,14 +50,9 @@ def _unpack(kind: int, data: bytes, size: int) -> bytes:
 
 
 def _unzstd(data: bytes, size: int) -> bytes:
-    """Python 3.14 has zstd; before it the same module comes from a package."""
-    import importlib
+    from probescope.formats.zstd import zstd
 
-    try:
-        zstd = importlib.import_module("compression.zstd")
-    except ImportError:
-        zstd = importlib.import_module("backports.zstd")
-    return bytes(zstd.ZstdDecompressor().decompress(data, max_length=size))
+    return bytes(zstd().ZstdDecompressor().decompress(data, max_length=size))
 
 
 def unxz(data: bytes, file: str = "") -> bytes:

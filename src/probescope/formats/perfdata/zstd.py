@@ -4,17 +4,12 @@ frame with the recording. Output is taken in bounded pieces, however much a piec
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
+from probescope.formats.zstd import zstd
+
 OUTPUT = 1 << 20
-
-
-def _zstd() -> Any:
-    from importlib import import_module
-
-    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
 
 class Inflate:
@@ -22,7 +17,7 @@ class Inflate:
     expected."""
 
     def __init__(self) -> None:
-        self._module = _zstd()
+        self._module = zstd()
         self._stream: Any = None
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -49,7 +44,7 @@ class Deflate:
     """The other way round: everything given so far can be inflated from what ``flush`` has returned so far."""
 
     def __init__(self, level: int) -> None:
-        module = _zstd()
+        module = zstd()
         self._stream: Any = module.ZstdCompressor(level)
         self._mode = module.ZstdCompressor.FLUSH_BLOCK
 

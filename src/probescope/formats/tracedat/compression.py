@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import zlib
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
-from typing import Any
 
 from probescope.errors import FormatError
+from probescope.formats.zstd import zstd
 
 Decompress = Callable[[bytes, int], bytes]
 
@@ -39,15 +36,6 @@ def _zstd(data: bytes, size: int) -> bytes:
     except module.ZstdError as error:
         raise FormatError(f"a block of zstd is damaged: {error}", section="compressed") from None
     return _exactly(out, size)
-
-
-@cache
-def zstd() -> Any:
-    """The module; raises FormatError where there is none."""
-    try:
-        return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-    except ImportError:
-        raise FormatError("zstd needs the Python package backports.zstd", section="compressed") from None
 
 
 def _exactly(out: bytes, size: int) -> bytes:

@@ -16,8 +16,8 @@ from typing import BinaryIO
 
 from probescope.errors import UsageError
 from probescope.formats.tracedat import options as o
-from probescope.formats.tracedat.compression import zstd
 from probescope.formats.tracedat.container import MAGIC
+from probescope.formats.zstd import zstd
 from probescope.frozen import dataclass, field
 
 CHUNK_PAGES = 16
