@@ -17,31 +17,11 @@ from probescope.errors import FormatError
 from probescope.formats.tracing import tree as t
 from probescope.formats.tracing.ctype_sizes import WORDS, size_of
 from probescope.formats.tracing.lexer import Word, unescaped, words
+from probescope.model.operators import PRECEDENCE
 from probescope.model.recording import EventType, RawField
 
 MAX_DEPTH = 60
 MAX_ARGS = 128
-
-_PRECEDENCE = {
-    "||": 1,
-    "&&": 2,
-    "|": 3,
-    "^": 4,
-    "&": 5,
-    "==": 6,
-    "!=": 6,
-    "<": 7,
-    ">": 7,
-    "<=": 7,
-    ">=": 7,
-    "<<": 8,
-    ">>": 8,
-    "+": 9,
-    "-": 9,
-    "*": 10,
-    "/": 10,
-    "%": 10,
-}
 
 
 class Parser:
@@ -130,7 +110,7 @@ class Parser:
         left = self.unary()
         while True:
             kind, op = self.look()
-            level = _PRECEDENCE.get(op, 0) if kind == "op" else 0
+            level = PRECEDENCE.get(op, 0) if kind == "op" else 0
             if level < least or not level:
                 return left
             self.at += 1

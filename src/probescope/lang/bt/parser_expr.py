@@ -36,27 +36,7 @@ from probescope.lang.bt.ast import (
 )
 from probescope.lang.bt.lexer import Token
 from probescope.lang.bt.parser_types import TypeParser
-
-PRECEDENCE: dict[str, int] = {
-    "||": 1,
-    "&&": 2,
-    "|": 3,
-    "^": 4,
-    "&": 5,
-    "==": 6,
-    "!=": 6,
-    "<": 7,
-    ">": 7,
-    "<=": 7,
-    ">=": 7,
-    "<<": 8,
-    ">>": 8,
-    "+": 9,
-    "-": 9,
-    "*": 10,
-    "/": 10,
-    "%": 10,
-}
+from probescope.model.operators import PRECEDENCE
 
 _PREFIX = frozenset({"++", "--", "&", "*", "-", "!", "~"})
 _POSTFIX = frozenset({".", "->", "[", "++", "--"})

@@ -41,8 +41,8 @@ from probescope.lang.bt.ast import (
     Unary,
     Var,
 )
-from probescope.lang.bt.parser_expr import PRECEDENCE
 from probescope.lang.bt.words import is_builtin
+from probescope.model.operators import PRECEDENCE
 
 _TERNARY, _UNARY, _POSTFIX = 0, 11, 12  # levels below and above those of PRECEDENCE
 
