@@ -91,6 +91,17 @@ def process_id(text: str) -> int:
     return int(text)
 
 
+def cpu_list(text: str) -> list[int]:
+    """``0,2-3``. Raises UsageError."""
+    from probescope.errors import UsageError
+    from probescope.kernel.machine import parse_cpus
+
+    try:
+        return parse_cpus(text)
+    except ValueError:
+        raise UsageError(f"'{text}' is not a list of CPUs", hints=["-C 0,2-3"]) from None
+
+
 def add_filters(p: argparse.ArgumentParser) -> None:
     """Which events of a recording: the same in every command that reads one."""
     p.add_argument("-c", "--comms", metavar="LIST", help="only of threads with these names")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
+from probescope.cli.parsing import cpu_list
 from probescope.errors import FormatError, UsageError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from probescope.formats.perfdata.reader import PerfData
     from probescope.formats.tracing.fields import Records
     from probescope.formats.tracing.print_fmt import Printer
+    from probescope.model.recording import Damage
 
     Column = np.ndarray[Any, Any]
     Keep = Callable[[ToldBatch], Column | None]
@@ -101,8 +103,8 @@ class Opened:
             wanted = _numbers(getattr(args, option, None), option)
             if wanted is not None:
                 tests.append(lambda t, c=column, w=wanted: np.isin(getattr(t.batch, c), w))  # type: ignore[misc]
-        cpus = _cpus(getattr(args, "cpu", None))
-        if cpus is not None:
+        if getattr(args, "cpu", None) is not None:
+            cpus = cpu_list(args.cpu)
             tests.append(lambda t: np.isin(t.batch.cpu, cpus))
         if getattr(args, "comms", None):
             names = set(args.comms.split(","))
@@ -153,10 +155,14 @@ class Opened:
             )
 
     def tell_damage(self, out: TextIO) -> None:
-        """What of the file could not be used, and which events the kernel lost: on standard error, at the end."""
-        for d in self.recording.damage:
-            where = f" (first at {d.offset:#x})" if d.offset >= 0 else ""
-            out.write(f"WARNING: {self.recording.name}: {d.count} times: {d.about}{where}\n")
+        tell_damage(self.recording.name, self.recording.damage, out)
+
+
+def tell_damage(name: str, damage: Iterable[Damage], out: TextIO) -> None:
+    """What of a file could not be used, for the end of a command's standard error."""
+    for d in damage:
+        where = f" (first at {d.offset:#x})" if d.offset >= 0 else ""
+        out.write(f"WARNING: {name}: {d.count} times: {d.about}{where}\n")
 
 
 def _short(path: str) -> str:
@@ -170,17 +176,6 @@ def _numbers(text: str | None, option: str) -> list[int] | None:
     if not all(w.isascii() and w.isdigit() and int(w) < 1 << 31 for w in words):
         raise UsageError(f"'{text}' is not a list of numbers", hints=[f"--{option} 12,34"])
     return [int(w) for w in words]
-
-
-def _cpus(text: str | None) -> list[int] | None:
-    from probescope.kernel.machine import parse_cpus
-
-    if text is None:
-        return None
-    try:
-        return parse_cpus(text)
-    except ValueError:
-        raise UsageError(f"'{text}' is not a list of CPUs", hints=["-C 0,2-3"]) from None
 
 
 def _span(text: str) -> tuple[int, int]:

@@ -115,25 +115,15 @@ def _fields(recording: Opened, batch: Any) -> dict[int, dict[str, Any]]:
     """For each event of a tracepoint, by index, its fields."""
     import numpy as np
 
-    from probescope.formats.tracing.fields import columns
+    from probescope.formats.tracing.fields import own_fields
 
     out: dict[int, dict[str, Any]] = {}
     for kind in np.unique(batch.batch.event).tolist():
         event = recording.recording.events[kind]
-        if not event.fields or batch.batch.raw is None:
-            continue
-        which = np.flatnonzero(batch.batch.event == kind)
-        own = [f for f in event.fields if not f.name.startswith("common_")]
-        found = columns(recording.records(batch, which), own)
-        rows = zip(*(_plain(found[f.name]) for f in own), strict=True) if own else [()] * len(which)
-        for i, row in zip(which.tolist(), rows, strict=True):
-            out[i] = dict(zip([f.name for f in own], row, strict=True))
+        if event.fields and batch.batch.raw is not None:
+            which = np.flatnonzero(batch.batch.event == kind)
+            out.update(zip(which.tolist(), own_fields(recording.records(batch, which), event), strict=True))
     return out
-
-
-def _plain(column: Any) -> list[Any]:
-    values = column.tolist() if hasattr(column, "tolist") else column
-    return [v.hex() if isinstance(v, bytes) else v for v in values]
 
 
 def _object(recording: Opened, told: Any, i: int, fields: dict[int, dict[str, Any]]) -> dict[str, Any]:

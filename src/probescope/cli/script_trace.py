@@ -17,6 +17,7 @@ _PERFS = (("fields", "-F"), ("comms", "-c"), ("pid", "--pid"), ("tid", "--tid"),
 
 
 def main(args: argparse.Namespace) -> int:
+    from probescope.cli.recordings import tell_damage
     from probescope.formats.tracedat import open_tracedat
 
     for name, option in _PERFS:
@@ -26,9 +27,7 @@ def main(args: argparse.Namespace) -> int:
     with open_tracedat(args.input) as recording:
         (_json if args.format == "json" else _text)(recording, args)
         sys.stdout.flush()
-        for d in recording.damage:
-            where = f" (first at {d.offset:#x})" if d.offset >= 0 else ""
-            sys.stderr.write(f"WARNING: {args.input}: {d.count} times: {d.about}{where}\n")
+        tell_damage(args.input, recording.damage, sys.stderr)
     return 0
 
 
@@ -75,27 +74,18 @@ def _json(recording: TraceDat, args: argparse.Namespace) -> None:
 
 
 def _fields(recording: TraceDat, batch: EventBatch) -> dict[int, dict[str, Any]]:
-    """Of each event by its index: its own fields, those common to all left out."""
+    """Of each event by its index: its own fields."""
     import numpy as np
 
-    from probescope.formats.tracing.fields import Records, columns
+    from probescope.formats.tracing.fields import Records, own_fields
     from probescope.model.recording import Ragged
 
     out: dict[int, dict[str, Any]] = {}
     if batch.raw is None:
         return out
     for kind in np.unique(batch.event).tolist():
-        own = [f for f in recording.events[kind].fields if not f.name.startswith("common_")]
         which = np.flatnonzero(batch.event == kind)
         raw = Ragged(batch.raw.values, batch.raw.start[which], batch.raw.size[which])
-        found = columns(Records(raw, recording.machine.big_endian, recording.long_size), own)
-        names = [f.name for f in own]
-        texts = [_plain(found[n]) for n in names]
-        for k, i in enumerate(which.tolist()):
-            out[i] = {n: values[k] for n, values in zip(names, texts, strict=True)}
+        records = Records(raw, recording.machine.big_endian, recording.long_size)
+        out.update(zip(which.tolist(), own_fields(records, recording.events[kind]), strict=True))
     return out
-
-
-def _plain(column: Any) -> list[Any]:
-    values = column.tolist() if hasattr(column, "tolist") else column
-    return [v.hex() if isinstance(v, bytes) else v for v in values]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from probescope.cli.parsing import Parser, process_id
+from probescope.cli.parsing import Parser, cpu_list, process_id
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -137,14 +137,13 @@ def _help() -> list[str]:
 
 
 def _counters(args: argparse.Namespace) -> tuple[Counter, ...]:
+    from probescope.frozen import replace
     from probescope.lang.perf.events import parse_events
     from probescope.sources.perf_events import resolve_events
 
     texts = args.event or [",".join(DEFAULT[: args.detailed + 1])]
     out: list[Counter] = []
     for text in texts:
-        from probescope.frozen import replace
-
         base = len(out)
         found = resolve_events(parse_events(text), text)
         out += [replace(c, leader=c.leader + base) if c.leader >= 0 else c for c in found]
@@ -169,13 +168,9 @@ def _ids(text: str | None) -> tuple[int, ...]:
 
 
 def _cpus(text: str) -> tuple[int, ...]:
-    from probescope.kernel.machine import online_cpus, parse_cpus
+    from probescope.kernel.machine import online_cpus
 
-    try:
-        wanted = parse_cpus(text)
-    except ValueError:
-        raise UsageError(f"'{text}' is not a list of CPUs", hints=["0,2-3"]) from None
-    online = online_cpus()
+    wanted, online = cpu_list(text), online_cpus()
     absent = [c for c in wanted if c not in online]
     if absent or not wanted:
         raise UsageError(f"there is no CPU {absent[0] if absent else text}", hints=[f"online: {_ranges(online)}"])
@@ -202,19 +197,16 @@ def _counted(args: argparse.Namespace, request: StatRequest, out: TextIO) -> int
     from probescope.collect.stat import run
 
     show = _Shown(args, request, out)
-    code = 0
+    code, interrupted = 0, False
     for _ in range(args.repeat):
         for snapshot in run(request):
             if request.interval_ms:
                 show.interval(snapshot)
             elif snapshot.final:
                 show.keep(snapshot)
-            code = snapshot.exit_code
-            if snapshot.interrupted and not args.command:
-                break
-        else:
-            continue
-        break
+            code, interrupted = snapshot.exit_code, snapshot.interrupted
+        if interrupted and not args.command:
+            break
     show.end()
     return code
 
@@ -230,9 +222,7 @@ class _Shown:
         self._named: list[Named] = [
             Named(c.name, c.unit, c.scale, cgroup) for cgroup in groups for c in request.counters
         ]
-        self._units = (
-            max([4, *(len(n.unit) for n in self._named)]) if any(n.unit or n.is_clock for n in self._named) else 4
-        )
+        self._units = max([4, *(len(n.unit) for n in self._named)])
         self._runs: list[Snapshot] = []
         self._headed = False
         self._aggregation = _aggregation(args, request)

@@ -126,7 +126,7 @@ _OF: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
     (("dTLB-load-misses",), ("dTLB-loads",), "of all dTLB cache accesses"),
     (("iTLB-load-misses",), ("iTLB-loads",), "of all iTLB cache accesses"),
 )
-_CLOCKS = ("task-clock", "cpu-clock")
+CLOCKS = ("task-clock", "cpu-clock")
 
 
 def plain_name(name: str) -> str:
@@ -138,9 +138,9 @@ def metric(name: str, value: float, others: dict[str, float], elapsed_ns: float)
     """(number, its format, what it is), or nothing. ``others``: values of the same key by plain name, clocks in ns.
     ``name`` with its modifiers; a tracepoint's has its category."""
     plain = plain_name(name)
-    if plain in _CLOCKS and ":" not in name.replace(":u", "").replace(":k", ""):
+    if plain in CLOCKS and ":" not in name.replace(":u", "").replace(":k", ""):
         return (value / elapsed_ns, "%8.3f", "CPUs utilized") if elapsed_ns else None
-    clock = next((others[c] for c in _CLOCKS if others.get(c)), 0.0)
+    clock = next((others[c] for c in CLOCKS if others.get(c)), 0.0)
     if plain == "instructions":
         cycles = others.get("cycles") or others.get("cpu-cycles") or 0.0
         return (value / cycles, "%7.2f ", "insn per cycle") if cycles else None

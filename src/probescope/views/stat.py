@@ -11,9 +11,8 @@ import os
 from collections.abc import Callable, Sequence
 
 from probescope.frozen import dataclass
-from probescope.model.counting import Total, metric, plain_name
+from probescope.model.counting import CLOCKS, Total, metric, plain_name
 
-CLOCKS = ("task-clock", "cpu-clock")
 _NAME, _METRIC = 32, 35
 
 
@@ -65,6 +64,11 @@ def number(row: Row) -> float:
     return row.total.value / 1e6 if row.named.is_clock else row.total.value * row.named.scale
 
 
+def digits(row: Row) -> int:
+    """Behind the point: counts have none."""
+    return 2 if row.named.is_clock or row.named.scale != 1.0 else 0
+
+
 def unit(row: Row) -> str:
     return "msec" if row.named.is_clock else row.named.unit
 
@@ -78,8 +82,7 @@ def missing(row: Row) -> str:
 
 def text(row: Row, *, grouped: bool = False, units: int = 4) -> str:
     """``grouped``: with thousands separators. ``units``: width of the column of units."""
-    fraction = row.named.is_clock or row.named.scale != 1.0
-    form = f"{',' if grouped else ''}.{2 if fraction else 0}f"
+    form = f"{',' if grouped else ''}.{digits(row)}f"
     value = format(number(row), form) if row.total.counted else missing(row)
     line = f"{row.prefix}{value:>18} {unit(row):<{units}} {row.named.name:<{_NAME}}"
     if row.named.cgroup:
@@ -140,8 +143,7 @@ def csv(row: Row, separator: str, *, runs: int = 1, at_s: float = -1.0) -> str:
     fields: list[str] = [f"{at_s:16.9f}"] if at_s >= 0 else []
     fields += [p for p in row.prefix.split() if p]
     if row.total.counted:
-        fraction = row.named.is_clock or row.named.scale != 1.0
-        fields.append(f"{number(row):.2f}" if fraction else f"{number(row):.0f}")
+        fields.append(f"{number(row):.{digits(row)}f}")
     else:
         fields.append(missing(row))
     fields += [unit(row), row.named.name]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from probescope.model.recording import RawField
+from probescope.model.recording import EventType, RawField
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,3 +163,18 @@ def is_text(field: RawField) -> bool:
 
 def columns(records: Records, fields: Sequence[RawField]) -> dict[str, Any]:
     return {f.name: column(records, f) for f in fields}
+
+
+def own_fields(records: Records, event: EventType) -> list[dict[str, Any]]:
+    """For each record its event's own fields as JSON takes them: bytes in hex, those common to all events left out."""
+    own = {f.name: f for f in event.fields if not f.name.startswith("common_")}
+    if not own:
+        return [{} for _ in range(len(records))]
+    found = [_plain(column(records, f)) for f in own.values()]
+    return [dict(zip(own, row, strict=True)) for row in zip(*found, strict=True)]
+
+
+def _plain(found: Column | list[str] | list[bytes]) -> list[Any]:
+    if not isinstance(found, list):
+        return found.tolist()  # type: ignore[no-any-return]
+    return [v.hex() if isinstance(v, bytes) else v for v in found]
