@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from probescope.bpf.verifier_reasons import Known, known_reasons
 from probescope.diagnostics import NOWHERE, Diagnostic, Source, Span
 from probescope.frozen import dataclass
+from probescope.model.visible import printable
 
 _TAIL = 400_000  # characters of a log that are looked at: reasons stand at its end
 _LONGEST = 400
@@ -129,5 +130,5 @@ def _number(digits: str) -> int:
 
 
 def _clean(line: str) -> str:
-    text = "".join(c if c.isprintable() else "?" for c in line.strip())
+    text = printable(line.strip())
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."

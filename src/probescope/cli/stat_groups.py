@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from probescope.model.counting import Reading, Total
+from probescope.model.visible import printable
 
 Label = Callable[[Total], tuple[str, tuple[tuple[str, object], ...]]]
 Grouping = tuple[Callable[[Reading], tuple[int, ...]], Label, Callable[[Total], Any]]
@@ -35,7 +36,7 @@ def by_thread() -> Grouping:
                 names[tid] = procfs.comm(tid)
             except OSError:
                 names[tid] = ""
-        name = "".join(c if c.isprintable() else "?" for c in names[tid])
+        name = printable(names[tid])
         return f"{name:>16}-{tid:<8} ", (("thread", f"{name}-{tid}"),)
 
     return lambda r: (r.tid,), label, lambda t: (t.counter, -t.value, t.key)

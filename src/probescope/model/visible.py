@@ -24,6 +24,11 @@ def visible(text: str) -> str:
     return text if text.isprintable() else text.translate(_TABLE)
 
 
+def printable(text: str) -> str:
+    """For a cell of a table, or a line: what does not print, ends of lines too, is a question mark."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def unchanged(text: str) -> str:
     """For output that no terminal reads: a file gets the very bytes."""
     return text

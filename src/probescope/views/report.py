@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from probescope.collect.recorded.totals import Row
 from probescope.frozen import dataclass, field
+from probescope.model.visible import printable
 
 HEADS = {
     "comm": "Command",
@@ -81,11 +82,6 @@ def _cells(row: Row, whole: int, look: Look) -> list[str]:
     out = [f"{100 * s / whole:.2f}%" for s in shares]
     out += [str(row.samples)] if look.counts else []
     return out + [printable(k) for k in row.key]
-
-
-def printable(text: str) -> str:
-    """Names of strangers do not steer terminals."""
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 # --- call graphs

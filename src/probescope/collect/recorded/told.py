@@ -30,6 +30,13 @@ class ToldBatch:
     spaces: Column
     stacks: Column | None
 
+    def of(self, kind: int, keep: Column | None = None) -> Column:
+        """Indices of the events of one kind, of those in ``keep`` (ascending) where it is given."""
+        import numpy as np
+
+        which = np.flatnonzero(self.batch.event == kind)
+        return which if keep is None else np.intersect1d(which, keep, assume_unique=True)
+
 
 class Told:
     """Goes through a recording once. ``frames`` and ``frame`` remember what they have worked out."""

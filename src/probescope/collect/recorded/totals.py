@@ -58,9 +58,7 @@ class Totals:
         import numpy as np
 
         b = told.batch
-        which = np.flatnonzero(b.event == self._event)
-        if keep is not None:
-            which = np.intersect1d(which, keep, assume_unique=True)
+        which = told.of(self._event, keep)
         if not len(which):
             return
         none = np.full(len(which), -1, np.int64)
@@ -110,18 +108,19 @@ class Totals:
         out: dict[tuple[str, ...], Row] = {}
         for s in self.seen():
             path = tuple((module_of(f), symbol_of(f)) for f in s.frames)
+            counted: set[tuple[str, ...]] = set()  # a function that calls itself counts once
             for i, frame in enumerate(s.frames if children else s.frames[:1]):
                 key = tuple(value(k, s, frame) for k in keys)
                 row = out.get(key)
                 if row is None:
                     row = out[key] = Row(key)
-                first = i == 0
-                if first:
+                if i == 0:
                     row.own += s.weight
                     row.samples += s.samples
-                if first or key not in {tuple(value(k, s, f) for k in keys) for f in s.frames[:i]}:
+                if key not in counted:
+                    counted.add(key)
                     row.total += s.weight
-                    below = path if not children else path[: i + 1]
+                    below = path[: i + 1] if children else path
                     row.stacks[below] = row.stacks.get(below, 0) + s.weight
         return sorted(out.values(), key=lambda r: (-(r.total if children else r.own), r.key))
 

@@ -42,9 +42,7 @@ class Sampled:
         import numpy as np
 
         b = told.batch
-        which = np.flatnonzero(b.event == self._event)
-        if keep is not None:
-            which = np.intersect1d(which, keep, assume_unique=True)
+        which = told.of(self._event, keep)
         if not len(which):
             return
         columns = [
