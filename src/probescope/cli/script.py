@@ -61,7 +61,7 @@ def _text(recording: Opened, args: argparse.Namespace) -> None:
     for batch in told.batches():
         if view is None:
             first = int(batch.batch.time[0]) if args.reltime and batch.batch.count else 0
-            choice = Choice(chosen(args.fields, recording), args.ns, first, args.max_stack)
+            choice = Choice(*chosen(args.fields), args.ns, first, args.max_stack)
             view = ScriptView(told, recording.traces, choice)
         text = view.text(batch, keep(batch))
         if out is not None:
@@ -70,32 +70,20 @@ def _text(recording: Opened, args: argparse.Namespace) -> None:
             sys.stdout.write(text)
 
 
-def chosen(text: str | None, recording: Opened) -> frozenset[str]:
-    """Perf's ``-F``: names; with + or - before each, what perf prints by itself is changed."""
+def chosen(text: str | None) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Perf's ``-F``: the columns, or, with + or - before each, what to change of those that are printed anyway."""
     from probescope.diagnostics import nearest
     from probescope.views.script import FIELDS
 
-    if not text:
-        return frozenset()
-    words = [w for w in text.split(",") if w]
+    words = [w for w in (text or "").split(",") if w]
     for w in words:
         if w.lstrip("+-") not in FIELDS:
             hints = [f"did you mean {n}?" for n in nearest(w.lstrip("+-"), FIELDS)]
             raise UsageError(f"there is no field '{w}'", hints=[*hints, "fields: " + ", ".join(FIELDS)])
     changes = [w for w in words if w[0] in "+-"]
-    if not changes:
-        return frozenset(words)
-    if len(changes) < len(words):
+    if changes and len(changes) < len(words):
         raise UsageError("fields are either listed or changed by + and -, not both")
-    usual = {"comm", "tid", "cpu", "time", "event"}
-    usual |= (
-        {"trace"} if any(e.fields for e in recording.recording.events) else {"period", "ip", "sym", "symoff", "dso"}
-    )
-    if any("callchain" in e.sampled for e in recording.recording.events):
-        usual |= {"ip", "sym", "symoff", "dso"}
-    for w in changes:
-        usual = usual | {w[1:]} if w[0] == "+" else usual - {w[1:]}
-    return frozenset(usual)
+    return (frozenset(), tuple(changes)) if changes else (frozenset(words), ())
 
 
 def _json(recording: Opened, args: argparse.Namespace) -> None:

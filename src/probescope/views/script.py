@@ -34,10 +34,12 @@ Traces = Callable[["ToldBatch", int, "Column"], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is printed. ``fields`` empty: what perf prints by itself. ``nanoseconds``: nine digits of time. ``start``:
-    ns that are taken from all times. ``max_stack``: frames of a stack, the innermost ones (perf's own limit is 127)."""
+    """What is printed. ``fields`` empty: what perf prints by itself for each kind of event, with ``changes`` such as
+    ``+pid`` and ``-cpu``. ``nanoseconds``: nine digits of time. ``start``: ns that are taken from all times.
+    ``max_stack``: frames of a stack, the innermost ones (perf's own limit is 127)."""
 
     fields: frozenset[str] = frozenset()
+    changes: tuple[str, ...] = ()
     nanoseconds: bool = False
     start: int = 0
     max_stack: int = 127
@@ -83,6 +85,8 @@ class ScriptView:
                 chosen.add("period")
             if not event.fields or "callchain" in has:
                 chosen |= {"ip", "sym", "symoff", "dso"}
+        for change in self._choice.changes:
+            (chosen.add if change[0] == "+" else chosen.discard)(change[1:])
         absent = {f for f in ("cpu", "time", "ip", "addr") if f not in has}
         return chosen - absent
 

@@ -88,3 +88,14 @@ def test_fresh_recordings(perf: str, tmp_path: Path, options: tuple[str, ...]) -
     ours, theirs = lines(*OURS, "script", "-i", path), lines(perf, "script", "-i", path)
     assert len(theirs) > 5
     assert [shape(x) for x in ours] == [shape(x) for x in theirs]
+
+
+def test_changed_fields_are_those_of_each_kind(perf: str, tmp_path: Path) -> None:
+    """``-F +pid`` of a file with samples and a tracepoint: each kind keeps what it prints by itself."""
+    path = str(tmp_path / "perf.data")
+    events = "page-faults,sched:sched_process_exec"
+    record = [perf, "record", "-q", "-c", "1", "-e", events, "-o", path, "--", *WORK]
+    subprocess.run(record, check=True, timeout=60, capture_output=True)
+    ours, theirs = (lines(*tool, "script", "-i", path, "-F", "+pid") for tool in (OURS, (perf,)))
+    assert any("sched_process_exec: filename=" in x for x in theirs)
+    assert [shape(x) for x in ours] == [shape(x) for x in theirs]
