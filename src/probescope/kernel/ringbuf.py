@@ -112,7 +112,8 @@ class RingBuffer:
             same = _equal_rows(self._words[start // 4 : (start + rows * stride) // 4 : stride // 4].tobytes(), head)
             if same * 2 >= rows or same >= _WORTH_IT:
                 end = same * stride
-                return Records(bytes(self._data[start : start + end]), range(_HEADER, end, stride), _HEADER), end
+                offsets = range(_HEADER, end + 1, stride)  # an empty payload begins where its record ends
+                return Records(bytes(self._data[start : start + end]), offsets, _HEADER), end
         return self._walk(start, available, limit)
 
     def _walk(self, start: int, available: int, limit: int) -> tuple[Records, int]:

@@ -113,6 +113,14 @@ def test_limit_never_stalls(producer):
         assert taken == [100, 40, 40]
 
 
+def test_empty_records_come_out_like_others(producer):
+    """Also when all of them are empty, and read as rows of one size."""
+    for _ in range(3):
+        producer.put(b"")
+    with ring() as r:
+        assert [bytes(v) for v in r.consume()] == [b"", b"", b""]
+
+
 def test_only_discarded_records_are_consumed_too(producer):
     """Else the reader would spin on them for ever."""
     producer.put(b"x", DISCARD)
