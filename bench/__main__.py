@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import attach, compiling, hit, loop, perfdata, startup, stream, tracedat, unwind
+from bench import attach, compiling, hit, longer, loop, perfdata, startup, stream, tracedat, unwind
 from bench.harness import BenchError, Row, Settings, table
 from bench.tools import Tool, default_tools
 
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Settings, Tool, Tool], list[Row]]]] =
     "compile": ("Text to bytecode", compiling.run),
     "attach": ("Attach and leave", attach.run),
     "hit": ("Cost of a hit in the kernel", hit.run),
+    "longer": ("Longer programs", longer.run),
     "loop": ("Cost to the traced program", loop.run),
     "unwind": ("User stacks without frame pointers", unwind.run),
     "stream": ("Events printed", stream.run),

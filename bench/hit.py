@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from dataclasses import dataclass
 
 from bench.harness import BenchError, Row, Settings
 from bench.tools import Tool, bpf_stats, running, spinning, wait_for
@@ -26,8 +27,16 @@ WINDOW_SECONDS = 1.0
 WARM_CALLS = 2000
 
 
-def once(tool: Tool, statement: str, per_ms: int) -> float:
-    with spinning(per_ms) as calls, running(tool, f"{POINT} {{ {statement} }}") as tracer:
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Nanoseconds in the tool's programs for each traced call, and instructions that the verifier walked for them."""
+
+    ns: float
+    verified: int
+
+
+def measured(tool: Tool, program: str, per_ms: int = 0, call: str = "spin") -> Measured:
+    with spinning(per_ms, call) as calls, running(tool, program) as tracer:
 
         def attached() -> bool:
             tracer.check()
@@ -39,7 +48,11 @@ def once(tool: Tool, statement: str, per_ms: int) -> float:
         spent, made = tracer.run_time() - time_before, calls() - calls_before
         if made <= 0 or spent <= 0:
             raise BenchError(f"{tool.name}: the kernel counted {spent} ns for {made} calls")
-        return spent / made
+        return Measured(spent / made, tracer.verified())
+
+
+def once(tool: Tool, statement: str, per_ms: int) -> float:
+    return measured(tool, f"{POINT} {{ {statement} }}", per_ms).ns
 
 
 def run(settings: Settings, ours: Tool, theirs: Tool) -> list[Row]:

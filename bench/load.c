@@ -1,8 +1,10 @@
-/* What the benchmarks trace. Only system calls that do nothing: getppid(2), and close(2) of a descriptor that is not open.
+/* What the benchmarks trace. Only system calls that do nothing: getppid(2), and close(2) of a descriptor that is not
+ * open.
  *
  *   load cost SECONDS         time getppid() in batches, print the nanoseconds a call takes in the best batch
  *   load spin FILE PER_MS     close() for ever, PER_MS calls a millisecond (0: as fast as it goes); FILE, 8 bytes,
  *                             shows the number of calls so far
+ *   load name FILE PER_MS     the same, of faccessat(2) with a path of 150 letters relative to no directory
  *   load emit COUNT PER_S     close() COUNT times at PER_S calls a second (0: as fast as it goes), print the seconds taken
  */
 #include <fcntl.h>
@@ -39,13 +41,18 @@ static int cost(double seconds)
 	return 0;
 }
 
+static char path[151];
+
 static void emit(uint64_t count, double per_second, volatile uint64_t *shown)
 {
 	double began = now();
 	for (uint64_t i = 0; i < count; i++) {
 		while (per_second > 0 && i > (now() - began) * per_second)
 			;
-		syscall(SYS_close, FD);
+		if (*path)
+			syscall(SYS_faccessat, -1, path, 4);
+		else
+			syscall(SYS_close, FD);
 		*shown = i + 1;
 	}
 }
@@ -61,7 +68,9 @@ int main(int argc, char **argv)
 		printf("%.6f\n", now() - began);
 		return 0;
 	}
-	if (argc == 4 && !strcmp(argv[1], "spin")) {
+	if (argc == 4 && !strcmp(argv[1], "name"))
+		memset(path, 'p', sizeof path - 1);
+	if (argc == 4 && (!strcmp(argv[1], "spin") || *path)) {
 		int fd = open(argv[2], O_RDWR);
 		uint64_t *shown = mmap(0, 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (fd < 0 || shown == MAP_FAILED)

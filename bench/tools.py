@@ -20,6 +20,8 @@ from bench.harness import HERE, BenchError, build, environment
 TRACER_CPU, LOAD_CPU = 0, 1
 PROG_ID = re.compile(r"^prog_id:\s*(\d+)$", re.MULTILINE)
 
+VERIFIED = re.compile(r"^verified_insns:\s*(\d+)$", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:
@@ -95,6 +97,18 @@ class Running:
         shown = subprocess.run(["bpftool", "-j", "prog", "show"], capture_output=True, text=True, check=True).stdout
         return [entry for entry in json.loads(shown) if str(entry["id"]) in ids]
 
+    def verified(self) -> int:
+        """Instructions that the verifier walked, in all programs of the process ("bpf: Add verified_insns to
+        bpf_prog_info and fdinfo", 5.16)."""
+        folder = Path(f"/proc/{self.process.pid}/fdinfo")
+        programs: dict[str, int] = {}
+        for info in folder.iterdir():
+            text = info.read_text()
+            found = PROG_ID.search(text), VERIFIED.search(text)
+            if found[0] and found[1]:
+                programs[found[0][1]] = int(found[1][1])
+        return sum(programs.values())
+
     def run_time(self) -> int:
         """Nanoseconds spent so far in all its programs; the kernel counts while kernel.bpf_stats_enabled is set."""
         return sum(program.get("run_time_ns", 0) for program in self.programs())
@@ -126,13 +140,14 @@ def running(tool: Tool, script: str, *, cpu: int = TRACER_CPU) -> Generator[Runn
 
 
 @contextmanager
-def spinning(per_ms: int = 0) -> Generator[Callable[[], int]]:
-    """The close() loop on its own processor; gives a function that tells the number of calls so far."""
+def spinning(per_ms: int = 0, call: str = "spin") -> Generator[Callable[[], int]]:
+    """The close() loop (``call``: another one of load.c) on its own processor; gives a function that tells the
+    number of calls so far."""
     with tempfile.NamedTemporaryFile() as shown:
         shown.write(bytes(8))
         shown.flush()
         process = subprocess.Popen(
-            [str(load()), "spin", shown.name, str(per_ms)],
+            [str(load()), call, shown.name, str(per_ms)],
             preexec_fn=on_cpu(LOAD_CPU),  # noqa: PLW1509
         )
         try:
