@@ -154,7 +154,7 @@ class _Maker:
         self.left -= 1
         choices = [self.assign, self.map_set, self.map_update, self.map_update, self.map_add, self.delete, self.emit]
         if self.left > 0:
-            choices += [self.if_, self.if_, self.for_range, self.while_, self.for_map]
+            choices += [self.if_, self.if_, self.for_range, self.while_, self.counted, self.for_map]
         if self.loops and self.rng.random() < 0.3:
             return self.rng.choice((s.Break(), s.Continue()))
         if not top and self.rng.random() < 0.04:
@@ -250,6 +250,22 @@ class _Maker:
         if self.rng.random() < 0.4:
             cond = x.Logic(BOOL, "and", cond, self.bool(2))
         return s.If(x.Const(BOOL, 1), (s.Assign(name, x.Const(I64, 0)), s.While(cond, body)))
+
+    def counted(self) -> s.Stmt:
+        """Many turns that only calculate with numbers."""
+        t, name = self.int_type(), f"i{len(self.variables)}"
+        self.variables[name] = t
+        counter, total = x.Local(t, name), f"{name}t"
+        self.variables[total] = U64
+        by, first, end = self.rng.randrange(1, 4), self.rng.randrange(5), self.rng.choice((0, 7, 100, 125, 126, 127))
+        add = s.Assign(total, x.Binary(U64, "add", x.Local(U64, total), x.Cast(U64, counter)))
+        step = s.Assign(name, x.Binary(t, "add", counter, x.Const(t, by)))
+        body = self.rng.choice(((add, step), (step, add), (step,)))
+        cond = x.Binary(BOOL, self.rng.choice(("lt", "le")), counter, x.Const(t, end))
+        loop: s.Stmt = s.While(cond, body)
+        if self.rng.random() < 0.3:
+            loop = s.ForRange(name, t, x.Const(t, first), x.Const(t, end), (add, *body))
+        return s.If(x.Const(BOOL, 1), (s.Assign(name, x.Const(t, first)), s.Assign(total, x.Const(U64, first)), loop))
 
     def for_map(self) -> s.Stmt:
         """Adds up numbers that do not depend on the order: of a map that the body leaves alone."""

@@ -123,7 +123,7 @@ class Lower:
         self.spots: dict[str, Slot | int] = {}  # variable -> its place on the stack, or offset in scratch memory
         self.bound: dict[str, x.Expr] = {}  # names that stand for values held elsewhere
         self.variables = variable_types(clause, pieces.storages)
-        self.scan: Scan = scan(clause, self.features)
+        self.scan: Scan = scan(clause, self.features, pieces.program.settings.max_loop)
         self.site: Reg | None = None  # the number of the site that fired, where the program finds it out
         self.range_words: dict[int, int] = {}  # frame offsets of the first numbers of loops in callbacks
         self.counting: str | None = None  # the callback that counts a map's pairs
@@ -238,11 +238,14 @@ class Lower:
     def once(self, key: object, make: Callable[[], Any]) -> Any:
         """``make()``, or what it gave before at a place that lies on the way here. Only for what cannot change
         while the program runs."""
-        for known in self.fn.memo:
-            if key in known:
-                return known[key]
-        value = self.fn.memo[-1][key] = make()
+        value = self.recall(key)
+        if value is None:
+            value = self.fn.memo[-1][key] = make()
         return value
+
+    def recall(self, key: object) -> Any | None:
+        """What ``once`` made of ``key`` on the way here."""
+        return next((known[key] for known in self.fn.memo if key in known), None)
 
     def end_block(self) -> None:
         """Code after a jump is dead but must go somewhere."""

@@ -17,6 +17,7 @@ from probescope.bpf.lir import Block, Reg
 from probescope.bpf.lower import Fn, Held, Lower, Place
 from probescope.bpf.lower_copy import copy_value
 from probescope.bpf.lower_scalar import narrow, number
+from probescope.bpf.lower_site import fields_ahead
 from probescope.bpf.lower_vars import FRAME_RETURNED, captured_frame, enter_callback, place_of, store, unknown
 from probescope.bpf.lower_walk import start, unknown_zero
 from probescope.bpf.scan import FALLBACK_TURNS, turns
@@ -36,6 +37,8 @@ def while_(l: Lower, st: s.While) -> None:
     way = l.scan.ways[id(st)]
     if way == "callback":
         _while_callback(l, st)
+    elif id(st) in l.scan.counted:
+        _while_counted(l, st)
     else:
         _while_jumps(l, st, goto=way == "goto")
 
@@ -58,6 +61,17 @@ def _while_jumps(l: Lower, st: s.While, *, goto: bool) -> None:
         b.alu_imm("add", turn, 1, into=turn)
         _body(l, st.body, done, head)
     _overrun(l, over, done)
+
+
+def _while_counted(l: Lower, st: s.While) -> None:
+    """The end of a turn looks whether there is another: the first is known to be made."""
+    turn, done = l.b.block(), l.b.block()
+    with l.arm():
+        fields_ahead(l, st.body)
+        l.b.place(turn)
+        l.statements(st.body)
+        l.condition(st.cond, turn, done)
+    l.b.place(done)
 
 
 def _body(l: Lower, body: tuple[s.Stmt, ...], stop: Block, again: Block) -> None:
@@ -136,8 +150,27 @@ def for_range(l: Lower, st: s.ForRange) -> None:
     with l.scope():
         if way == "callback":
             _range_callback(l, st)
+        elif id(st) in l.scan.counted:
+            _range_counted(l, st)
         else:
             _range_jumps(l, st, goto=way == "goto")
+
+
+def _range_counted(l: Lower, st: s.ForRange) -> None:
+    """As ``_while_counted``: there is a first turn."""
+    first, last = number(st.start), number(st.end)
+    assert first is not None
+    assert last is not None
+    at, turn, done = l.b.reg(), l.b.block(), l.b.block()
+    with l.arm():
+        fields_ahead(l, st.body)
+        l.b.assign_imm(at, first)
+        l.b.place(turn)
+        store(l, st.name, at)
+        l.statements(st.body)
+        l.b.alu_imm("add", at, 1, into=at)
+        l.b.branch_imm("ne", at, last, turn, done)
+    l.b.place(done)
 
 
 def _turns(l: Lower, st: s.ForRange, low: Reg, high: Reg, limit: int) -> tuple[Reg, Reg | None]:

@@ -7,6 +7,8 @@ kprobe, uprobe, perf_event      the context begins with the saved registers
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from probescope.bpf.kinds import SHORT, reg_bytes, reg_signed
 from probescope.bpf.lir import Reg
 from probescope.bpf.lower import Lower, Place
@@ -14,6 +16,8 @@ from probescope.bpf.lower_copy import chunks, clear, copy, copy_by_helper, read_
 from probescope.bpf.lower_read import helper, missed, number_at
 from probescope.bpf.lower_scalar import narrow
 from probescope.ir import expr as x
+from probescope.ir import stmt as s
+from probescope.ir.walk import walk
 from probescope.model import site as m
 from probescope.model.types import I64, Int, Pointer, Space, String, Type
 
@@ -24,7 +28,15 @@ _ARGS_IN_SLOTS = frozenset({"raw_tracepoint", *TYPED})
 
 
 def field(l: Lower, e: x.Field) -> Reg:
-    return at(l, _field(l, e).where, e.type)
+    ahead: Reg | None = l.recall(("field", e.name))
+    return at(l, _field(l, e).where, e.type) if ahead is None else ahead
+
+
+def fields_ahead(l: Lower, body: Sequence[s.Stmt]) -> None:
+    """Reads the fields that a loop asks for before it begins. Only for bodies that calculate with numbers."""
+    for n in walk(body):
+        if isinstance(n, x.Field):
+            l.once(("field", n.name), lambda n=n: l.scalar(n))  # type: ignore[misc]
 
 
 def _field(l: Lower, e: x.Field) -> m.Field:

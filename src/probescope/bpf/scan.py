@@ -2,7 +2,8 @@
 
 A loop runs in one of three ways:
 
-    bounded    plain jumps; the verifier walks through every turn: a few turns, known in number
+    bounded    plain jumps; the verifier walks through every turn: a few turns, known in number, or many that only
+               calculate (``counted``)
     goto       jumps under ``may_goto`` (6.9): the verifier looks at a few turns only, if it is good at it (LIVENESS)
     callback   ``bpf_loop`` (5.17), ``bpf_for_each_map_elem`` (5.13): the body is a function of its own
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from probescope.bpf.counted import PLAIN_NODES, known_after, plain, while_turns
 from probescope.bpf.storage import Storage
 from probescope.frozen import dataclass, field
 from probescope.ir import expr as x
@@ -62,7 +64,8 @@ class Scan:
     assigned. ``captured``: see above. ``addressed``: variables whose address is asked for. ``fallback``: some loop
     had to be cut to ``FALLBACK_TURNS``. ``assigned``: variables that a loop changes, by ``id``. ``in_predicate``:
     variables that the predicate mentions. ``in_callback``: that a callback mentions. ``names``: all that are
-    mentioned. ``comms``: how often ``comm`` is asked."""
+    mentioned. ``comms``: how often ``comm`` is asked. ``counted``: loops known to turn so often, by ``id``; at least
+    once."""
 
     ways: dict[int, Way] = field(default_factory=dict[int, Way])
     unset: set[str] = field(default_factory=set[str])
@@ -74,11 +77,13 @@ class Scan:
     in_callback: set[str] = field(default_factory=set[str])
     fallback: bool = False
     comms: int = 0
+    counted: dict[int, int] = field(default_factory=dict[int, int])
 
 
-def scan(clause: Clause, features: Features) -> Scan:
+def scan(clause: Clause, features: Features, most: int) -> Scan:
+    """``most``: turns that any loop may make."""
     out = Scan()
-    scanner = _Scanner(features, out)
+    scanner = _Scanner(features, out, most)
     if clause.predicate is not None:
         scanner.node(clause.predicate, (0,))
         out.in_predicate = set(scanner.uses)
@@ -132,8 +137,9 @@ def _size(t: Type) -> int:
 
 
 class _Scanner:
-    def __init__(self, features: Features, out: Scan) -> None:
+    def __init__(self, features: Features, out: Scan, most: int) -> None:
         self.features = features
+        self.most = most
         self.out = out
         self.uses: dict[str, list[Use]] = {}
         self.callbacks: set[int] = set()  # statement lists that are functions of their own
@@ -142,8 +148,18 @@ class _Scanner:
     # --- walking ------------------------------------------------------------------------------------------------------
 
     def body(self, statements: Sequence[s.Stmt], path: tuple[int, ...]) -> None:
+        known: dict[str, int] = {}
         for statement in statements:
+            if isinstance(statement, s.While):
+                self.count(statement, known)
+            known = known_after(statement, known)
             self.node(statement, path)
+
+    def count(self, loop: s.While, known: Mapping[str, int]) -> None:
+        most = min(self.most, PLAIN_NODES // weight([loop.cond, *loop.body]))
+        count = while_turns(loop, known, most)
+        if count:
+            self.out.counted[id(loop)] = count
 
     def inner(self, path: tuple[int, ...], *, callback: bool = False) -> tuple[int, ...]:
         self.lists += 1
@@ -200,7 +216,12 @@ class _Scanner:
     def way(self, loop: s.While | s.ForRange | s.ForMap) -> Way:
         if isinstance(loop, s.ForMap):
             return "callback"
+        if id(loop) in self.out.counted:
+            return "bounded"
         count = turns(loop) if isinstance(loop, s.ForRange) else None
+        if count and count <= self.most and plain(loop.body) and count * weight(loop.body) <= PLAIN_NODES:
+            self.out.counted[id(loop)] = count
+            return "bounded"
         if count is not None and count * weight(loop.body) <= BOUNDED_NODES:
             return "bounded"
         may_goto = self.features.has("isa:may_goto")

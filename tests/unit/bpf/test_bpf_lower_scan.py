@@ -9,7 +9,7 @@ from probescope.ir import expr as x
 from probescope.ir import stmt as s
 from probescope.ir.program import Clause
 from probescope.model.features import BASELINE_6_1, Features
-from probescope.model.types import BOOL, I64, U32, String, Tuple
+from probescope.model.types import BOOL, I64, U32, Int, String, Tuple
 
 OLD = Features(frozenset(), frozenset({"helper:loop", "isa:may_goto"}))
 NEW = Features(BASELINE_6_1.yes | {"isa:may_goto", LIVENESS})
@@ -28,7 +28,7 @@ def plus(name):
 
 
 def scanned(*body, features=BASELINE_6_1, predicate=None):
-    return scan(Clause(0, (), body, predicate), features)
+    return scan(Clause(0, (), body, predicate), features, 1 << 20)
 
 
 def way(loop, features):
@@ -108,3 +108,45 @@ def test_only_simple_loops_are_jumps_in_the_program_itself():
     many = s.While(x.Const(BOOL, 1), tuple(s.If(x.Arg(BOOL, i), (plus("t"),)) for i in range(30)))
     nested = s.While(x.Const(BOOL, 1), (s.While(x.Arg(BOOL, 0), (plus("t"),)),))
     assert [way(loop, NEW) for loop in (simple, many, nested)] == ["goto", "callback", "callback"]
+
+
+def counted(body, cond=None, first=0, features=NEW):
+    loop = s.While(cond or x.Binary(BOOL, "lt", v("i"), n(1000)), body)
+    return scanned(s.Assign("i", n(first)), loop, features=features).counted.get(id(loop))
+
+
+def test_a_loop_that_only_calculates_is_counted():
+    """1,000 turns by ones, 500 by twos, 334 by threes; from -1, and up to and with the last."""
+
+    def step(by):
+        return s.Assign("i", x.Binary(I64, "add", v("i"), n(by)))
+
+    total = s.Assign("t", x.Binary(I64, "mul", v("i"), x.Field(I64, "fd")))
+    assert [counted((total, step(by))) for by in (1, 2, 3)] == [1000, 500, 334]
+    assert counted((step(1), total), x.Binary(BOOL, "le", v("i"), n(10)), -1) == 12
+    assert counted((step(2),), x.Binary(BOOL, "ne", v("i"), n(10))) == 5
+
+
+def test_what_cannot_be_counted_is_not():
+    """Steps that miss the end, go the wrong way, happen twice or never, numbers that wrap around, other effects."""
+    step = plus("i")
+    assert counted((s.Assign("i", x.Binary(I64, "add", v("i"), n(3))),), x.Binary(BOOL, "ne", v("i"), n(10))) is None
+    assert counted((s.Assign("i", x.Binary(I64, "add", v("i"), n(-1))),)) is None
+    assert counted((step, step)) is None
+    assert counted((plus("t"),)) is None
+    assert counted((step,), first=1000) is None
+    assert counted((step, s.If(x.Arg(BOOL, 0), (plus("t"),)))) is None
+    assert counted((step, s.Break())) is None
+    assert counted((step, s.Assign("t", x.MapGet(I64, "m", None)))) is None
+    small = x.Local(Int(1, False), "i")
+    by = s.Assign("i", x.Binary(Int(1, False), "add", small, x.Const(Int(1, False), 2)))
+    loop = s.While(x.Binary(BOOL, "lt", small, x.Const(Int(1, False), 255)), (by,))
+    assert not scanned(s.Assign("i", x.Const(Int(1, False), 0)), loop).counted
+    assert not scanned(s.If(x.Arg(BOOL, 0), (s.Assign("i", n(0)),)), s.While(x.Arg(BOOL, 0), (step,))).counted
+
+
+def test_a_counted_loop_has_a_limit():
+    """What the verifier walks: 30,000 nodes; and the program's own limit."""
+    assert counted((plus("i"),), x.Binary(BOOL, "lt", v("i"), n(1 << 19))) is None
+    loop = s.While(x.Binary(BOOL, "lt", v("i"), n(1000)), (plus("i"),))
+    assert not scan(Clause(0, (), (s.Assign("i", n(0)), loop)), NEW, 999).counted
