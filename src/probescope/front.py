@@ -77,15 +77,24 @@ def _following(program: Program, request: Request) -> Program:
 
 def known_to_ftrace(program: Program) -> Program:
     """Marks functions that ftrace can take, where a program names several: reading its list once takes less time than
-    closing that many kprobes one by one (some 100 ms each)."""
+    closing that many kprobes one by one (some 100 ms each); or both ends of one, which a session serves."""
     attaches = (s.attach for c in program.clauses for s in c.sites)
-    asked = {a.symbol for a in attaches if isinstance(a, KprobeAttach) and _plain(a)}
-    if len(asked) < SEVERAL:
+    plain = [a for a in attaches if isinstance(a, KprobeAttach) and _plain(a)]
+    asked = {a.symbol for a in plain}
+    if len(asked) < SEVERAL and not _both_ends(plain):
         return program
     from probescope.sources.kernel_functions import traceable_names
 
     found = traceable_names(asked)
     return replace(program, clauses=tuple(replace(c, sites=_marked(c.sites, found)) for c in program.clauses))
+
+
+def _both_ends(attaches: Sequence[KprobeAttach]) -> bool:
+    """Whether entry and return of a function are asked for, on a kernel where one program can serve both."""
+    from probescope.collect.host import HostFeatures
+
+    entries, returns = ({a.symbol for a in attaches if a.ret == ret} for ret in (False, True))
+    return bool(entries & returns) and HostFeatures().state("attach:kprobe_session") == "yes"
 
 
 def _plain(attach: KprobeAttach) -> bool:

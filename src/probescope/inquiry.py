@@ -80,7 +80,7 @@ def _setup(program: Program, plan: BpfPlan) -> Sequence[str]:
         made = compile_program(program, plan.units, host.compile_options(program, plan, 0))
     except ProbescopeError:  # what this kernel cannot load is explained all the same
         return ()
-    out = [f"bpf(BPF_BTF_LOAD) types of callbacks, {len(made.btf):,} bytes"] if made.btf else []
+    out = [f"bpf(BPF_BTF_LOAD) names of programs, types of callbacks, {len(made.btf):,} bytes"] if made.btf else []
     for m in made.maps:
         kind = MAP_TYPES[m.type] if m.type < len(MAP_TYPES) else str(m.type)
         out.append(

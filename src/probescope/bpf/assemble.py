@@ -19,8 +19,17 @@ _MAY_GOTO_STACK = 16  # the kernel keeps the count (and, since 6.15, a clock) in
 def assemble(functions: Sequence[Function], features: Features = BASELINE_6_1) -> Code:
     """The program itself first, then its callbacks and local functions. The functions are changed (optimised) on the
     way. Raises LimitError if the stack or the instructions do not suffice."""
-    far = features.has("isa:gotol") or features.has("isa:v4")
-    return link([assemble_function(f, features) for f in functions], long_jumps=far)
+    return linked(assemble_functions(functions, features), features)
+
+
+def assemble_functions(functions: Sequence[Function], features: Features = BASELINE_6_1) -> list[Piece]:
+    """Each by itself: what they call is found when they are linked."""
+    return [assemble_function(f, features) for f in functions]
+
+
+def linked(pieces: Sequence[Piece], features: Features = BASELINE_6_1) -> Code:
+    """The second half of ``assemble``."""
+    return link(pieces, long_jumps=features.has("isa:gotol") or features.has("isa:v4"))
 
 
 def assemble_function(function: Function, features: Features = BASELINE_6_1) -> Piece:

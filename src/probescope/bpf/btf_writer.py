@@ -103,10 +103,10 @@ def identifier(name: str) -> str:
     return f"_{text[:126]}" if text[:1].isdigit() else text
 
 
-def func_info(writer: BtfWriter, code: Code) -> tuple[tuple[int, int], ...]:
+def func_info(writer: BtfWriter, code: Code, title: str = "") -> tuple[tuple[int, int], ...]:
     """``ProgSpec.func_info``: one entry a function, in order. The verifier asks for these where the address of a
     callback is taken; it wants callbacks static, and looks no further than their kind: every parameter is a u64 here,
-    the program's a pointer."""
+    the program's a pointer. ``title``: what the program itself is called; as in the code if that is empty."""
     number, pointer = writer.integer("unsigned long long", 8), writer.pointer()
     out = []
     for n, ((start, name), (_, parameters)) in enumerate(zip(code.functions, code.signatures, strict=True)):
@@ -115,7 +115,8 @@ def func_info(writer: BtfWriter, code: Code) -> tuple[tuple[int, int], ...]:
         else:
             result, kinds = writer.integer("int", 4, signed=True), [("ctx", pointer)]
         linkage: Linkage = "static" if n else "global"
-        out.append((start, writer.function(name, writer.prototype(result, kinds), linkage)))
+        called = name if n else title or name
+        out.append((start, writer.function(called, writer.prototype(result, kinds), linkage)))
     return tuple(out)
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probescope.bpf import tables as _tables  # noqa: F401  # pyright: ignore[reportUnusedImport] - fills lower.py
-from probescope.bpf.assemble import assemble
+from probescope.bpf.assemble import assemble_functions, linked
 from probescope.bpf.btf_writer import BtfWriter, func_info
-from probescope.bpf.code import Code
+from probescope.bpf.code import Code, Piece
 from probescope.bpf.lower import Config, Lower, Restart
 from probescope.bpf.lower_entry import program as lower_program
 from probescope.bpf.pieces import Pieces
@@ -35,10 +35,10 @@ def compile_program(program: Program, units: Sequence[Unit], options: Options) -
     programs = []
     for unit in units:
         try:
-            code = _unit(pieces, unit)
+            code = _code(pieces, unit)
         except RecursionError:
             raise LimitError("an expression is nested too deeply", hints=["split it with variables"]) from None
-        info = func_info(writer, code) if len(code.functions) > 1 else ()
+        info = func_info(writer, code, unit.title) if unit.title or len(code.functions) > 1 else ()
         programs.append(_spec(unit, code, info))
     return Object(
         maps=pieces.maps(),
@@ -53,7 +53,7 @@ def compile_program(program: Program, units: Sequence[Unit], options: Options) -
 def _updaters(program: Program, units: Sequence[Unit]) -> dict[str, int]:
     maps = {c.id: {n.map for n in clause_nodes(c) if isinstance(n, s.MapUpdate | x.MapAdd)} for c in program.clauses}
     out: dict[str, int] = {}
-    for unit in units:
+    for unit in (one for u in units for one in (u, u.exit) if one is not None):
         for name in maps.get(unit.clause, ()):
             out[name] = out.get(name, 0) + 1
     return out
@@ -65,15 +65,27 @@ def _spec(unit: Unit, code: Code, info: tuple[tuple[int, int], ...]) -> ProgSpec
     )
 
 
-def _unit(pieces: Pieces, unit: Unit) -> Code:
-    """Lowers until nothing more turns out to be needed; then with less stack, if it did not suffice."""
+def _code(pieces: Pieces, unit: Unit) -> Code:
+    """The whole program; that of a session has two halves."""
+    code, entry = _unit(pieces, unit)
+    if unit.exit is None:
+        return code
+    from probescope.bpf.session import joined
+
+    return linked(joined(entry, _unit(pieces, unit.exit)[1]), pieces.options.features)
+
+
+def _unit(pieces: Pieces, unit: Unit) -> tuple[Code, list[Piece]]:
+    """Lowers until nothing more turns out to be needed; then with less stack, if it did not suffice. Gives the program
+    and the functions that it was linked from."""
     clause = next(c for c in pieces.program.clauses if c.id == unit.clause)
     config = Config()
     while True:
         l = Lower(pieces, unit, clause, config)
         try:
             lower_program(l)
-            code = assemble(l.functions, pieces.options.features)
+            functions = assemble_functions(l.functions, pieces.options.features)
+            code = linked(functions, pieces.options.features)
         except Restart as r:
             config = r.config
             continue
@@ -86,7 +98,7 @@ def _unit(pieces: Pieces, unit: Unit) -> Code:
             pieces.note("this kernel has neither bpf_loop nor may_goto: a loop ends after 64 turns")
         if config.scratch != "no":
             pieces.scratch(l.scratch_bytes())
-        return code
+        return code, functions
 
 
 def _stack_did_not_suffice(l: Lower) -> bool:

@@ -139,7 +139,8 @@ def _site(l: Lower, _arg: str) -> Reg:
         return l.site if l.fn is l.main else l.b.load(captured_frame(l), FRAME_SITE, 8)
     if l.unit.site_by == "cookie":
         reg: Reg = l.once("cookie", lambda: l.b.call("get_attach_cookie", l.fn.ctx))
-        return l.b.zext(reg, 32)
+        number = l.b.alu_imm("add", reg, l.unit.site_shift) if l.unit.site_shift else reg
+        return l.b.zext(number, 32)
     return l.b.const(l.unit.sites[0])
 
 

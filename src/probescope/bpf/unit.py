@@ -33,7 +33,9 @@ class Unit:
     ``fields``, ``args``, ``ret``: as in Site, with locations that hold for this mechanism. ``site_by`` says how the
     program learns which site fired: there is one only; the attach cookie holds the number; or by the system call's
     number in ``syscalls`` (pairs number, site): other system calls return at once. ``pid``: only this process (0:
-    any). ``in_user``: the context's memory is that of user space (uprobes): a bare pointer argument points there."""
+    any). ``in_user``: the context's memory is that of user space (uprobes): a bare pointer argument points there.
+    ``exit``: of a kprobe session, what runs in the same program when the functions return; its sites have numbers that
+    are ``site_shift`` more than the cookie, which is the entry's. ``title``: the program's name in the kernel."""
 
     name: str
     clause: int
@@ -48,6 +50,9 @@ class Unit:
     pid: int = 0
     in_user: bool = False
     sleepable: bool = False
+    exit: Unit | None = None
+    site_shift: int = 0
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class Execution:
                 bpf_prog.Load(
                     type=step.prog_type,
                     insns=self._relocate(spec),
-                    name=spec.name,
+                    name=spec.unit.title or spec.name,
                     license=self._program.settings.license,
                     expected_attach_type=step.attach_type,
                     attach_btf_id=target,
@@ -112,7 +112,7 @@ class Execution:
         """What the verifier found, at the line of the script that it comes from."""
         from probescope.bpf.verifier_log import diagnose
 
-        return ScriptError([diagnose(e.log, spec.lines, self._program.source, program=spec.name)])
+        return ScriptError([diagnose(e.log, spec.lines, self._program.source, program=spec.unit.title or spec.name)])
 
     def _relocate(self, spec: ProgSpec) -> bytes:
         """The instructions with descriptors and BTF ids in place: the imm field of each, bytes 4 to 7."""
@@ -218,7 +218,8 @@ class Execution:
 
     def _kprobe_multi(self, s: steps.AttachKprobeMulti) -> None:
         prog = self.programs[s.program]
-        self._links.append(bpf_link.link_kprobe_multi(prog, symbols=s.symbols, cookies=s.cookies, ret=s.ret))
+        link = bpf_link.link_kprobe_multi(prog, symbols=s.symbols, cookies=s.cookies, ret=s.ret, session=s.session)
+        self._links.append(link)
 
     def _uprobe(self, s: steps.AttachUprobe) -> None:
         attr = perf_attr.uprobe_attr(s.path, s.offset, ret=s.ret, ref_ctr=s.ref_ctr)

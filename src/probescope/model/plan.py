@@ -23,15 +23,17 @@ class Rejected:
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Which mechanism serves some sites of a clause, and why. ``cost_ns`` is the usual cost of one hit, 0 if not
-    known."""
+    known. ``joined``: these sites are the returns of functions whose entries another choice serves, with one program
+    and one link for both."""
 
     clause: int
     sites: tuple[int, ...]
-    collector: Literal["bpf", "user"]
+    collector: Literal["bpf", "user", "perf", "replay"]
     mechanism: str
     reason: str
     cost_ns: int = 0
     rejected: tuple[Rejected, ...] = ()
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +121,18 @@ class AttachKprobe(Step):
 
 @dataclass(frozen=True, slots=True)
 class AttachKprobeMulti(Step):
-    """Many functions in one link."""
+    """Many functions in one link; with ``session`` their entries and their returns."""
 
     program: str
     symbols: tuple[str, ...]
     cookies: tuple[int, ...] = ()
     ret: bool = False
     sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    session: bool = False
 
     def __str__(self) -> str:
-        return f"bpf(BPF_LINK_CREATE kprobe_multi) {_few(self.symbols)} -> {self.program}"
+        kind = "kprobe_session" if self.session else "kprobe_multi"
+        return f"bpf(BPF_LINK_CREATE {kind}) {_few(self.symbols)} -> {self.program}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +241,32 @@ class UserRun(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class ReadRecording(Step):
+    """The events of a file, of which ``events`` (names) fire probes."""
+
+    path: str
+    events: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"read {self.path}: {_few(self.events)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOnEvents(Step):
+    """A clause that probescope evaluates for the events of a stream: over columns of many at once, or, where
+    ``by_rows`` says why, one after the other. ``pid``: only events of this process, 0 for all."""
+
+    clause: int
+    by_rows: str = ""
+    pid: int = 0
+
+    def __str__(self) -> str:
+        how = f"one event after the other: {self.by_rows}" if self.by_rows else "over columns of many events at once"
+        of = f", those of process {self.pid}" if self.pid else ""
+        return f"run clause {self.clause} on its events{of} in probescope itself, {how}"
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """``steps`` in the order of execution: loads, then attachments, then what user space runs. ``notes`` go to
     ``explain``, ``warnings`` to the user always."""
@@ -250,8 +280,8 @@ class Plan:
 
     @property
     def probes(self) -> int:
-        """How many sites are served."""
-        return sum(len(c.sites) for c in self.choices)
+        """How many sites are served; entry and return of a function in one session are one."""
+        return sum(len(c.sites) for c in self.choices if not c.joined)
 
 
 def _few(names: tuple[str, ...], most: int = 3) -> str:

@@ -71,6 +71,10 @@ def attach_steps(unit: Unit, sites: Numbered, rung: Rung, request: PlanRequest) 
             return [AttachRaw(name, rung.target, sites=numbers)]
         case "raw_tracepoint":
             return [AttachRaw(name, _raw_event(s), n if cookies else None, (n,)) for n, s in sites]
+        case "kprobe_session":
+            return _kprobe_multi(
+                name, sites, cookies or (unit.exit is not None and unit.exit.site_by == "cookie"), True
+            )
         case "kprobe_multi":
             return _kprobe_multi(name, sites, cookies)
         case "uprobe_multi":
@@ -89,7 +93,7 @@ def _raw_event(site: Site) -> str:
             raise AssertionError(f"{type(other).__name__} is not a raw tracepoint")
 
 
-def _kprobe_multi(name: str, sites: Numbered, cookies: bool) -> list[Step]:
+def _kprobe_multi(name: str, sites: Numbered, cookies: bool, session: bool = False) -> list[Step]:
     by_ret: dict[bool, list[tuple[int, str]]] = {}
     for n, s in sites:
         attach = cast("KprobeAttach", s.attach)
@@ -97,7 +101,8 @@ def _kprobe_multi(name: str, sites: Numbered, cookies: bool) -> list[Step]:
     out: list[Step] = []
     for ret, group in by_ret.items():
         numbers = tuple(n for n, _ in group)
-        out.append(AttachKprobeMulti(name, tuple(f for _, f in group), numbers if cookies else (), ret, numbers))
+        symbols = tuple(f for _, f in group)
+        out.append(AttachKprobeMulti(name, symbols, numbers if cookies else (), ret, numbers, session))
     return out
 
 

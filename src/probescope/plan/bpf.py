@@ -7,33 +7,24 @@ all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import count
 
 from probescope.bpf.unit import SiteBy, Unit
-from probescope.frozen import dataclass
-from probescope.ir.needs import Needs, needs
+from probescope.frozen import replace
+from probescope.ir.needs import needs
 from probescope.ir.program import Clause, Program
-from probescope.model.plan import Choice, Plan, Rejected, Step
-from probescope.model.site import Site, UprobeAttach
+from probescope.model.plan import Choice, Plan, Step
+from probescope.model.site import UprobeAttach
 from probescope.plan.attach import attach_steps, load_step
-from probescope.plan.ladder import Asked, Rung, rungs
+from probescope.plan.ladder import Rung
 from probescope.plan.order import in_order
-from probescope.plan.refused import Refused, without
+from probescope.plan.placing import Group, asks_site, place, shift
+from probescope.plan.refused import without
 from probescope.plan.request import BpfPlan, PlanRequest
+from probescope.plan.titles import Titles
 from probescope.plan.user import user_clauses, user_steps, why_not
 
 _KERNEL_STACK_NOTE = "frames of the tracing code itself are left out of kernel stacks"
-
-
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A site with the rung that serves it and those that were passed over."""
-
-    number: int
-    site: Site
-    rung: Rung
-    rejected: tuple[Rejected, ...]
 
 
 def plan_bpf(program: Program, request: PlanRequest) -> BpfPlan:
@@ -46,20 +37,22 @@ def plan_bpf(program: Program, request: PlanRequest) -> BpfPlan:
     loads: list[Step] = []
     attaches: list[Step] = []
     user: list[Step] = []
-    refused: list[Refused] = []
-    serial = count()
+    in_kernel = [c for c in program.clauses if c.id not in in_user]
+    grouped, refused = place(in_kernel, numbers, request)
+    names = _Names()
     for clause in program.clauses:
         if clause.id in in_user:
             user += user_steps(clause, numbers)
             choices.append(_user_choice(clause, numbers[clause.id]))
             continue
-        asked = Asked(needs(clause), len(clause.sites))
-        for group in _groups(_place(clause, numbers[clause.id], asked, request, refused), asked.needs, request):
-            unit = _unit(f"c{clause.id}_{next(serial)}", clause, group, asked.needs, request)
+        for group in grouped[clause.id]:
+            choices.append(_choice(group))
+            if group.joined:
+                continue
+            unit = _unit(group, names, request)
             units.append(unit)
-            choices.append(_choice(clause, group))
-            loads.append(load_step(unit, group[0].rung, group[0].site))
-            attaches += attach_steps(unit, [(p.number, p.site) for p in group], group[0].rung, request)
+            loads.append(load_step(unit, group.rung, group.first.site))
+            attaches += attach_steps(unit, [(p.number, p.site) for p in group.placed], group.rung, request)
     warnings = without(program, refused, alone=not choices)
     plan = Plan(
         "bpf",
@@ -79,67 +72,43 @@ def _site_numbers(program: Program) -> dict[int, tuple[int, ...]]:
     return out
 
 
-def _place(
-    clause: Clause, numbers: tuple[int, ...], asked: Asked, request: PlanRequest, refused: list[Refused]
-) -> list[_Placed]:
-    """``refused`` takes what nothing can serve."""
-    out = []
-    for i, (number, site) in enumerate(zip(numbers, clause.sites, strict=True)):
-        rejected: list[Rejected] = []
-        for rung in () if site.reason else rungs(site, asked, request.offers):
-            if not rung.reason:
-                out.append(_Placed(number, site, rung, tuple(rejected)))
-                break
-            rejected.append(Rejected(rung.mechanism.name, rung.reason))
-        else:
-            refused.append(Refused(site, clause.points[i] if clause.points else clause.span, tuple(rejected)))
-    return out
+class _Names:
+    """Of programs: ours, which are short and unlike any other, and the kernel's."""
+
+    def __init__(self) -> None:
+        self._serial = count()
+        self._titles = Titles()
+
+    def of(self, group: Group) -> tuple[str, str]:
+        return f"c{group.clause.id}_{next(self._serial)}", self._titles.of([p.site.name for p in group.placed])
 
 
-def _groups(placed: list[_Placed], asked: Needs, request: PlanRequest) -> Iterable[list[_Placed]]:
-    """Placed sites by the program that can serve them together, in order of the first of each."""
-    groups: dict[object, list[_Placed]] = {}
-    for p in placed:
-        groups.setdefault(_key(p, asked, request), []).append(p)
-    return groups.values()
+def _unit(group: Group, names: _Names, request: PlanRequest) -> Unit:
+    name, title = names.of(group)
+    made = _bare_unit(name, title, group, request)
+    if group.exit is None:
+        return made
+    exit_ = replace(
+        _bare_unit(names.of(group.exit)[0], "", group.exit, request), site_shift=shift(group, group.exit) or 0
+    )
+    return replace(made, exit=exit_)
 
 
-def _key(p: _Placed, asked: Needs, request: PlanRequest) -> object:
-    r, name = p.rung, p.rung.mechanism.name
-    alone = _asks_site(asked) and r.syscall < 0 and not _has_cookie(name, request)
-    by_target = name in ("tp_btf", "fentry", "fexit", "iter") or r.syscall >= 0
-    target = r.target if by_target or (name == "raw_tracepoint" and alone) else ""
-    ret = getattr(p.site.attach, "ret", False)
-    return (name, target, r.fields, r.args, r.ret, ret, p.number if alone else -1)
-
-
-def _asks_site(asked: Needs) -> bool:
-    return bool(asked.context & {"probe", "func"})
-
-
-def _has_cookie(mechanism: str, request: PlanRequest) -> bool:
-    if mechanism in ("kprobe_multi", "uprobe_multi"):
-        return True
-    if mechanism == "raw_tracepoint":
-        return request.offers.state("attach:raw_tracepoint_cookie") == "yes"
-    return mechanism in ("tracepoint", "kprobe", "uprobe", "perf_event") and request.cookies
-
-
-def _unit(name: str, clause: Clause, group: list[_Placed], asked: Needs, request: PlanRequest) -> Unit:
-    first = group[0]
-    rung = first.rung
-    syscalls = tuple(sorted((p.rung.syscall, p.number) for p in group)) if rung.syscall >= 0 and _is_raw(rung) else ()
+def _bare_unit(name: str, title: str, group: Group, request: PlanRequest) -> Unit:
+    clause, rung = group.clause, group.rung
+    in_raw = rung.syscall >= 0 and _is_raw(rung)
+    syscalls = tuple(sorted((p.rung.syscall, p.number) for p in group.placed)) if in_raw else ()
     by: SiteBy = "constant"
     if syscalls:
         by = "syscall"
-    elif len(group) > 1 and _asks_site(asked):
+    elif len(group.placed) > 1 and asks_site(group.needs):
         by = "cookie"
-    user_memory = isinstance(first.site.attach, UprobeAttach)
+    user_memory = isinstance(group.first.site.attach, UprobeAttach)
     return Unit(
         name=name,
         clause=clause.id,
         kind=rung.mechanism.kind,
-        sites=tuple(p.number for p in group),
+        sites=tuple(p.number for p in group.placed),
         fields=rung.fields,
         args=rung.args,
         ret=rung.ret,
@@ -148,6 +117,7 @@ def _unit(name: str, clause: Clause, group: list[_Placed], asked: Needs, request
         syscall_exit=rung.target == "sys_exit" and bool(syscalls),
         pid=0 if clause.own or user_memory or rung.mechanism.kind == "syscall" else request.pid,
         in_user=user_memory,
+        title=title,
     )
 
 
@@ -155,13 +125,14 @@ def _is_raw(rung: Rung) -> bool:
     return rung.mechanism.kind in ("tp_btf", "raw_tracepoint")
 
 
-def _choice(clause: Clause, group: list[_Placed]) -> Choice:
-    m = group[0].rung.mechanism
-    numbers = tuple(p.number for p in group)
+def _choice(group: Group) -> Choice:
+    m = group.rung.mechanism
+    numbers = tuple(p.number for p in group.placed)
     cost = m.cost_ns
-    if any(isinstance(p.site.attach, UprobeAttach) and p.site.attach.slow for p in group):
+    if any(isinstance(p.site.attach, UprobeAttach) and p.site.attach.slow for p in group.placed):
         cost = 10_500
-    return Choice(clause.id, numbers, "bpf", m.name, m.about, cost, group[0].rejected)
+    clause, rejected = group.clause.id, group.first.rejected
+    return Choice(clause, numbers, "bpf", m.name, m.about, cost, rejected, group.joined)
 
 
 def _user_choice(clause: Clause, numbers: tuple[int, ...]) -> Choice:

@@ -19,6 +19,8 @@ USUAL: Mapping[str, int] = {
     "fexit": 80,
     "kprobe_multi": 110,
     "kprobe_multi/return": 180,
+    "kprobe_session": 110,
+    "kprobe_session/return": 180,
     "kprobe": 130,
     "kprobe/return": 400,
     "uprobe_multi": 700,
@@ -120,7 +122,7 @@ def cost_name(mechanism: str, site: Site) -> str:
         case UprobeAttach() if mechanism in _USER:
             usdt = site.source == "usdt" and mechanism in ("uprobe", "uprobe_multi")
             return f"{mechanism}/usdt" if usdt else _USER[mechanism]
-        case KprobeAttach(ret=True) | FentryAttach(ret=True) if mechanism in ("kprobe", "kprobe_multi"):
+        case KprobeAttach(ret=True) | FentryAttach(ret=True) if mechanism.startswith("kprobe"):
             return f"{mechanism}/return"
         case _ if mechanism == "perf_event" and site.source in ("watchpoint", "asyncwatchpoint"):
             return "watchpoint"

@@ -27,6 +27,7 @@ from probescope.plan.knowledge import SETUP_MS
 from probescope.plan.ladder import Asked, rungs, site_features
 from probescope.plan.mechanism import State
 from probescope.plan.request import BpfPlan
+from probescope.plan.session import SESSION
 
 MOST_NOTED = 100
 
@@ -274,6 +275,6 @@ def _of_clause(clause: Clause, sites: list[Site], mechanism: str, reason: str, f
         clause=clause.id,
         line=clause.span.line,
         asks=asked.names,
-        rows=rows(_dearest(sites), Asked(asked, len(clause.sites)), mechanism, facts),
+        rows=rows(_dearest(sites), Asked(asked, len(clause.sites), mechanism == SESSION), mechanism, facts),
         variants=(),
     )

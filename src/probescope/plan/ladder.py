@@ -53,10 +53,12 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a clause wants of its sites, and how many there are."""
+    """What a clause wants of its sites, and how many there are. ``session``: another clause is for the other end of the
+    same functions."""
 
     needs: Needs
     count: int
+    session: bool = False
 
     def fields_of(self, site: Site) -> tuple[Field, ...]:
         """Only the fields that the clause uses: programs are shared by sites that agree on these."""
@@ -123,7 +125,9 @@ def _candidates(attach: Attach, site: Site, asked: Asked) -> Iterator[Rung]:
         case FentryAttach():
             yield _plain("fexit" if attach.ret else "fentry", site, asked, attach.func)
         case KprobeAttach():
-            yield _kprobe_multi(attach, site, asked)
+            if asked.session:
+                yield _kprobe_multi("kprobe_session", attach, site, asked)
+            yield _kprobe_multi("kprobe_multi", attach, site, asked)
             yield _plain("kprobe", site, asked)
         case UprobeAttach():
             yield _plain("uprobe_multi", site, asked)
@@ -143,7 +147,7 @@ def _plain(name: str, site: Site, asked: Asked, target: str = "", reason: str = 
     return Rung(m, asked.fields_of(site), asked.args_of(site), asked.ret_of(site), target, reason=reason)
 
 
-def _kprobe_multi(attach: KprobeAttach, site: Site, asked: Asked) -> Rung:
+def _kprobe_multi(name: str, attach: KprobeAttach, site: Site, asked: Asked) -> Rung:
     reason = ""
     if attach.offset or not attach.symbol:
         reason = "serves only whole functions"
@@ -151,7 +155,7 @@ def _kprobe_multi(attach: KprobeAttach, site: Site, asked: Asked) -> Rung:
         reason = f"not known whether ftrace can take {attach.symbol}: looking takes longer than one kprobe"
     elif "func_ip" in asked.needs.context:
         reason = "gives another address for func_ip"
-    return _plain("kprobe_multi", site, asked, attach.symbol, reason)
+    return _plain(name, site, asked, attach.symbol, reason)
 
 
 def _syscall(attach: TracepointAttach, site: Site, asked: Asked) -> Iterator[Rung]:

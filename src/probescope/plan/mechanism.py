@@ -59,6 +59,15 @@ MECHANISMS: dict[str, Mechanism] = {
         ),
         Mechanism("fentry", "fentry", 26, 24, 60, ("attach:fentry",), "trampoline at the function's entry"),
         Mechanism("fexit", "fexit", 26, 25, 80, ("attach:fentry",), "trampoline around the function"),
+        Mechanism(
+            "kprobe_session",
+            "kprobe",
+            2,
+            56,
+            110,
+            ("attach:kprobe_session", "kfunc:bpf_session_is_return"),
+            "entry and return of the same functions in one program and one link",
+        ),
         Mechanism("kprobe_multi", "kprobe", 2, 42, 110, ("attach:kprobe_multi",), "many functions in one link"),
         Mechanism("kprobe", "kprobe", 2, 0, 130, ("attach:kprobe",), "breakpoint or jump at an instruction"),
         Mechanism(
@@ -75,6 +84,8 @@ MECHANISMS: dict[str, Mechanism] = {
 FEATURE_WORDS: dict[str, str] = {
     "attach:kprobe": "kprobes",
     "attach:kprobe_multi": "kprobe_multi links",
+    "attach:kprobe_session": "kprobe sessions",
+    "kfunc:bpf_session_is_return": "way to tell entry from return in kprobe sessions",
     "attach:fentry": "fentry and fexit",
     "attach:uprobe": "uprobes",
     "attach:uprobe_multi": "uprobe_multi links",

@@ -43,6 +43,10 @@ class TraceableFunctions:
             return f"\n{name} [{module}]\n" in self.text
         return f"\n{name}\n" in self.text or (not module and f"\n{name} [" in self.text)
 
+    def count(self, name: str) -> int:
+        """How many functions are called so."""
+        return self.text.count(f"\n{name}\n") + self.text.count(f"\n{name} [")
+
 
 _OF_MODULES = ("traceable_functions", "kernel_function_names", "kallsyms_text", "kprobe_blacklist")
 
@@ -138,9 +142,9 @@ def forbidden(name: str) -> bool:
 
 
 def traceable_names(names: set[str]) -> set[str]:
-    """Those of ``names`` that ftrace can take; empty where it cannot be asked."""
+    """Those of ``names`` that ftrace can take, and that are of one function only; empty where it cannot be asked."""
     try:
         found = traceable()
     except KernelError:
         return set()
-    return {n for n in names if found.has(n)}
+    return {n for n in names if found.count(n) == 1}

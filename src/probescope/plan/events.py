@@ -1,0 +1,160 @@
+"""The plan of collectors whose events come as a stream: a recording, or the rings of perf.
+
+Sites of a clause are looked at one by one: what their events offer (offers.py) against what the clause needs. Clauses
+that are fired by probescope itself need the same of nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from probescope.diagnostics import Diagnostic
+from probescope.errors import ScriptError
+from probescope.frozen import dataclass
+from probescope.ir.needs import needs
+from probescope.ir.program import Clause, Program
+from probescope.model.plan import Choice, Plan, ReadRecording, RunOnEvents, Step, UserRun
+from probescope.model.recording import EventType, Machine
+from probescope.model.site import RecordedAttach, Site
+from probescope.plan.offers import ALWAYS, Offer, lacking
+from probescope.plan.user import USER_CONTEXT, is_user_site, user_steps
+
+if TYPE_CHECKING:
+    from probescope.bpf.unit import Unit
+
+Ways = Callable[[Program, list[Clause]], dict[int, str]]
+"""For each clause, why it has to run a row at a time; empty if it need not (evaluate/columns)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPlan:
+    """``kinds``: for each (clause, number of a site), indices of the kinds of events that fire it."""
+
+    plan: Plan
+    kinds: tuple[tuple[int, int, tuple[int, ...]], ...]
+    warnings: tuple[Diagnostic, ...] = ()
+    units: tuple[Unit, ...] = ()  # nothing of it runs in the kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A recording, as far as a plan depends on it. ``wall``: its times can be told as times of day."""
+
+    path: str
+    events: tuple[EventType, ...]
+    machine: Machine
+    processes: bool = True  # whether events tell their process, not their thread alone
+    wall: bool = False
+
+
+def plan_replay(program: Program, recorded: Recorded, ways: Ways, *, pid: int = 0) -> StreamPlan:
+    """Raises ``ScriptError`` for what the recording cannot answer."""
+    findings = [*_unanswered(program, recorded), *_no_pid(program, recorded, pid)]
+    if findings:
+        raise ScriptError(findings)
+    numbers = site_numbers(program)
+    on_events = [c for c in program.clauses if not _own(c)]
+    rows = ways(program, on_events)
+    kinds = [(c.id, n, _kinds(s)) for c in on_events for n, s in zip(numbers[c.id], c.sites, strict=True)]
+    wanted = dict.fromkeys(k for _, _, some in kinds for k in some)
+    steps: list[Step] = [ReadRecording(recorded.path, tuple(recorded.events[k].name for k in wanted))]
+    choices: list[Choice] = []
+    for c in program.clauses:
+        if _own(c):
+            steps += user_steps(c, numbers)
+            why = "fired by probescope itself, by the time of the recording"
+            choices.append(Choice(c.id, numbers[c.id], "user", "evaluate", why))
+        else:
+            steps.append(RunOnEvents(c.id, rows[c.id], pid))
+            why = f"a row at a time: {rows[c.id]}" if rows[c.id] else "over columns of many events at once"
+            choices.append(Choice(c.id, numbers[c.id], "replay", "evaluate", why))
+    plan = Plan("replay", tuple(choices), tuple(steps), _notes(program, recorded), sites=_names(program))
+    return StreamPlan(plan, tuple(kinds))
+
+
+def site_numbers(program: Program) -> dict[int, tuple[int, ...]]:
+    """Places of each clause's sites among all, by the clause's id."""
+    out, at = {}, 0
+    for c in program.clauses:
+        out[c.id] = tuple(range(at, at + len(c.sites)))
+        at += len(c.sites)
+    return out
+
+
+def _names(program: Program) -> tuple[str, ...]:
+    return tuple(s.name for s in program.sites)
+
+
+def _own(clause: Clause) -> bool:
+    return all(is_user_site(s) for s in clause.sites)
+
+
+def _kinds(site: Site) -> tuple[int, ...]:
+    assert isinstance(site.attach, RecordedAttach)
+    return site.attach.kinds
+
+
+# --- what a recording offers
+
+
+def recorded_offer(event: EventType, recorded: Recorded) -> Offer:
+    """``event``: one kind. What perf samples without their times, CPUs or threads do not tell is told as that."""
+    has = event.sampled or frozenset({"time", "cpu", "tid"})  # ftrace's records have them always
+    absent = "was not recorded with these events"
+    context = dict(ALWAYS)
+    for name, part in (("nsecs", "time"), ("cpu", "cpu"), ("tid", "tid"), ("pid", "tid"), ("comm", "tid")):
+        context[name] = "" if part in has else f"{name} {absent}"
+    if not recorded.processes:
+        context["pid"] = "pid: the recording tells threads alone; tid is what it has"
+    context["cgroup"] = "" if "cgroup" in has else f"cgroup {absent} (perf record --all-cgroups does)"
+    context["usermode"] = "" if "ip" in has else f"usermode {absent}"
+    context["cpid"] = "cpid: a recording has no process of -c"
+    stacks = "" if "callchain" in has else f"stacks {_were_not(has)}"
+    return Offer("replay", context, stacks, frozenset({"", *_clock(recorded.machine)}), recorded.wall, acts=False)
+
+
+def _were_not(has: frozenset[str]) -> str:
+    return "were not recorded (perf record -g does)"
+
+
+def _clock(machine: Machine) -> set[str]:
+    """``nsecs`` is the time of the recording's own clock, whatever it is; asked for by its name it has to be that."""
+    return {{"boottime": "boot"}.get(machine.clock, machine.clock)}
+
+
+_OWN = Offer(
+    "replay", {**dict.fromkeys(USER_CONTEXT, ""), "cpid": "cpid: a recording has no process of -c"}, acts=False
+)
+
+
+def _unanswered(program: Program, recorded: Recorded) -> Iterator[Diagnostic]:
+    for clause in program.clauses:
+        own = _own(clause)
+        for i, site in enumerate(clause.sites):
+            offers = [_OWN] if own else [recorded_offer(recorded.events[k], recorded) for k in _kinds(site)]
+            missing = dict.fromkeys(why for o in offers for why in lacking(program, clause, o))
+            if missing:
+                span = clause.points[i] if clause.points else clause.span
+                message = f"{site.name} cannot be answered from {recorded.path}: {'; '.join(missing)}"
+                yield Diagnostic("error", message, span, (), program.source)
+                break
+
+
+def _no_pid(program: Program, recorded: Recorded, pid: int) -> Iterator[Diagnostic]:
+    if pid and not recorded.processes:
+        message = f"{recorded.path} tells threads, not their processes: -p has nothing to go by"
+        hint = f"a predicate can: /tid == {pid}/"
+        yield Diagnostic("error", message, program.clauses[0].span, (hint,), program.source)
+
+
+def _notes(program: Program, recorded: Recorded) -> tuple[str, ...]:
+    out: list[str] = []
+    clock = recorded.machine.clock
+    if any("nsecs" in needs(c).context for c in program.clauses):
+        out.append(f"nsecs is the time of the recording's clock{f' ({clock})' if clock else ''}")
+    return tuple(out)
+
+
+def interval_steps(plan: Plan) -> list[UserRun]:
+    return [s for s in plan.steps if isinstance(s, UserRun) and s.when == "interval"]

@@ -1,0 +1,86 @@
+"""Entry and return of kernel functions in one program, where the kernel has sessions; the same answers where not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kernels_run import COMM, traced
+
+import probescope
+from probescope.kernel.features import have
+
+SIZE = 777
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        path = Path(folder) / "read-by-worker"
+        path.write_bytes(b"x" * 100)
+        yield str(path)
+
+
+def reads(path: str, count: int):
+    def work() -> None:
+        fd = os.open(path, os.O_RDONLY)
+        for _ in range(count):
+            assert len(os.pread(fd, SIZE, 0)) == 100
+
+    return work
+
+
+def session_here() -> bool:
+    return have("attach:kprobe_session") is True
+
+
+def test_entry_and_return_of_one_function(target: str) -> None:
+    """The usual latency script: both ends see every call, in order, and the result is the return's."""
+    seen = traced(
+        f"""kprobe:vfs_read /pid == PID && arg2 == {SIZE}/ {{ @start[tid] = nsecs; @entries = count(); }}
+        kretprobe:vfs_read /@start[tid]/ {{
+            @took = max((nsecs - @start[tid]) > 0);
+            @result[comm, retval] = count();
+            delete(@start[tid]);
+        }}""",
+        reads(target, 9),
+    )
+    assert seen.maps["@entries"] == 9
+    assert seen.maps["@result"] == {(COMM, 100): 9}
+    assert seen.maps["@took"] == 1
+    assert seen.maps["@start"] == {}
+    assert (set(seen.mechanisms) == {"kprobe_session"}) == session_here()
+    assert seen.attached == (1 if session_here() else 2)
+
+
+def test_names_of_many_functions_at_both_ends(target: str) -> None:
+    """One cookie tells both ends which function it is."""
+    seen = traced(
+        """kprobe:ksys_pread* /pid == PID/ { @in[probe, func] = count(); }
+        kretprobe:ksys_pread* /pid == PID/ { @out[probe, func] = count(); }""",
+        reads(target, 5),
+    )
+    assert seen.maps["@in"] == {("kprobe:ksys_pread64", "ksys_pread64"): 5}
+    assert seen.maps["@out"] == {("kretprobe:ksys_pread64", "ksys_pread64"): 5}
+
+
+def test_two_returns_in_the_order_of_the_script(target: str) -> None:
+    seen = traced(
+        """kprobe:vfs_read /pid == PID && !@done/ { printf("in\\n"); }
+        kretprobe:vfs_read /pid == PID && !@done/ { printf("first\\n"); }
+        kretprobe:vfs_read /pid == PID && !@done/ { printf("second\\n"); @done = 1; }""",
+        reads(target, 1),
+    )
+    assert seen.lines == ["in", "first", "second"]
+
+
+def test_programs_are_known_by_their_probes() -> None:
+    """The kernel keeps 15 characters; bpftool finds the whole name in the program's BTF."""
+    with probescope.run("kprobe:ksys_read { @ = count(); }") as session:
+        session.poll(0)
+        listed = subprocess.run(["bpftool", "prog"], capture_output=True, text=True, check=True).stdout
+    assert "name kprobe_ksys_read_1 " in listed
