@@ -27,6 +27,7 @@ test: test-host test-kernels
 ## make test-host     unit, property, golden, fuzz, docs, oracle and live tests on this machine's own kernel
 test-host: setup
 	@sh scripts/tools.sh test
+	@sh scripts/viewers.sh
 	@sh scripts/mounts.sh
 	$(PYTEST) $(ARGS)
 

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "what this kernel and these privileges can do"),
     "demo": ("demo", "three questions answered on this machine, explained line by line"),
     "flame": ("flame", "draw counted stacks as a flame graph"),
+    "export": ("export", "turn a recording into a file for another program"),
     "report": ("report", "sum up the samples of a recording"),
     "script": ("script", "print the events of a recording"),
     "stat": ("stat", "count events of a command, of processes or of the machine"),

@@ -1,0 +1,120 @@
+"""What ``probescope export`` reads: perf.data, trace.dat or folded text, told apart by how they begin."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Self
+
+from probescope.cli.progress import Progress
+from probescope.errors import UsageError
+
+if TYPE_CHECKING:
+    from probescope.views.export.selection import Selection
+    from probescope.views.export.source import Source
+    from probescope.views.flame.stacks import StackSamples
+
+PERF = (b"PERFILE2", b"2ELIFREP", b"PERFFILE")
+
+
+def input_kind(name: str) -> str:
+    """``perf.data``, ``trace.dat`` or ``folded``. Raises UsageError where it cannot be read."""
+    from probescope.cli.recordings import is_tracedat
+
+    if name == "-":
+        if sys.stdin.isatty():
+            hints = ["probescope export FILE, or pipe one into it", "probescope export --help"]
+            raise UsageError("there is nothing to export", hints=hints)
+        pipe: Any = sys.stdin.buffer
+        return "perf.data" if pipe.peek(8)[:8] in PERF else "folded"
+    try:
+        with open(os.path.join(name, "data") if os.path.isdir(name) else name, "rb") as f:
+            start = f.read(8)
+    except OSError as e:
+        hints = ["perf record writes one, and probescope export FILE names another"] if name == "perf.data" else []
+        raise UsageError(f"cannot read {name}: {e.strerror}", hints=hints) from e
+    return "perf.data" if start in PERF else "trace.dat" if is_tracedat(name) else "folded"
+
+
+class Input:
+    """``source`` goes through the recording once."""
+
+    source: Source | StackSamples
+
+    def __init__(self, name: str, selection: Selection, *, quiet: bool = False) -> None:
+        self.kind = input_kind(name)
+        self._name, self._selection = name, selection
+        self._progress = Progress(f"reading {name}") if not quiet else None
+        self._opened: Any = None
+
+    def __enter__(self) -> Self:
+        {"perf.data": self._perf, "trace.dat": self._trace, "folded": self._folded}[self.kind]()
+        return self
+
+    def _perf(self) -> None:
+        from probescope.cli.recordings import opened
+        from probescope.views.export.source import PerfSource
+
+        self._opened = found = opened(self._name)
+        self.source = PerfSource(found.told, found.recording, self._selection, self._step, found.times())
+
+    def _trace(self) -> None:
+        from probescope.formats.tracedat import open_tracedat
+        from probescope.views.export.source import TraceSource
+
+        self._opened = found = open_tracedat(self._name)
+        self.source = TraceSource(found, self._selection, self._step)
+
+    def _folded(self) -> None:
+        from probescope.cli.flame import _lines
+        from probescope.views.export.selection import Selection
+        from probescope.views.flame.stacks import read_folded
+
+        if self._selection not in {Selection(), Selection(one=True)}:
+            hints = ["grep chooses from folded text"]
+            raise UsageError("folded text has no events to choose from: --time, --pid, --event...", hints=hints)
+        if self._name == "-":
+            self.source = read_folded(_lines(sys.stdin.buffer, "stdin"))
+            return
+        with open(self._name, "rb") as f:
+            self.source = read_folded(_lines(f, self._name), self._name)
+
+    def _step(self, done: int, total: int, what: str) -> None:
+        if self._progress is not None:
+            self._progress(done, total, what)
+
+    def close_progress(self) -> None:
+        if self._progress is not None:
+            self._progress.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close_progress()
+        if self._opened is not None:
+            self._opened.__exit__(None, None, None)
+
+    def tell(self) -> None:
+        """What was lost, what could not be read and what has no name, on stderr."""
+        from probescope.cli.recordings import tell_damage
+
+        if self.kind == "folded":
+            return
+        self._tell_left_out()
+        lost = getattr(self.source, "lost", 0)
+        if lost:
+            sys.stderr.write(f"WARNING: {self._name}: {lost} events were lost while recording\n")
+        if self.kind == "trace.dat":
+            tell_damage(self._name, self._opened.damage, sys.stderr)
+        else:
+            self._opened.tell_damage(sys.stderr)
+            self._opened.tell_missing(sys.stderr)
+
+    def _tell_left_out(self) -> None:
+        from probescope.views.export.source import Source
+
+        if not isinstance(self.source, Source):
+            return
+        kinds, events = self.source.kinds, self.source.events
+        others = [e.name for i, e in enumerate(events) if i not in kinds and not e.name.startswith("dummy")]
+        if self._selection.one and not self._selection.events and others and self.kind == "perf.data":
+            listed = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
+            sys.stderr.write(f"NOTE: only {events[kinds[0]].name}; -e chooses others: {listed}\n")

@@ -1,0 +1,32 @@
+"""The formats that recordings can be exported to: names, endings of files, and what they are for."""
+
+from __future__ import annotations
+
+from probescope.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """``endings``: of files' names, the longest first; ``by``: what is kept apart if nothing is said, see
+    ``samples.OWNERS``; ``inputs``: recordings that can become it; ``seeks``: its file is written in no single pass."""
+
+    about: str
+    endings: tuple[str, ...]
+    by: str = "thread"
+    inputs: tuple[str, ...] = ("perf.data", "trace.dat", "folded")
+    seeks: bool = False
+
+
+_EVENTS = ("perf.data", "trace.dat")
+KINDS: dict[str, Kind] = {
+    "folded": Kind("stacks with their weight, a line each", (".folded", ".collapsed"), by="comm"),
+    "pprof": Kind("go tool pprof", (".pb.gz", ".pprof", ".prof", ".pb")),
+    "speedscope": Kind("speedscope.app", (".speedscope.json", ".speedscope")),
+}
+
+
+def kind_of(name: str) -> str:
+    """What a file's name says, empty if nothing."""
+    low = name.lower().removesuffix(".gz") if not name.lower().endswith(".pb.gz") else name.lower()
+    endings = sorted(((e, k) for k, kind in KINDS.items() for e in kind.endings), key=lambda pair: -len(pair[0]))
+    return next((k for e, k in endings if low.endswith(e)), "")
