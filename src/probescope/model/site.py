@@ -228,6 +228,13 @@ class UserAttach(Attach):
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedAttach(Attach):
+    """Events of a recording: indices into ``Recording.events`` of the kinds that fire the site."""
+
+    kinds: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """``name`` is the canonical full name, as the ``probe`` builtin prints it. ``fields`` are what ``args`` offers,
     by name; ``args`` by position where the source defines them (USDT, raw tracepoints): ``None`` means by the calling

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 
 from probescope.errors import FormatError
+from probescope.model.recording import RawField
 from probescope.model.site import CtxBytes, CtxLoad, DataLoc, Field, Location
 from probescope.model.types import (
     BOOL,
@@ -80,6 +81,15 @@ class FormatParser:
             if field is not None and len(out) < MAX_FIELDS:
                 out.setdefault(field.name, field)
         return tuple(out.values())
+
+    def recorded(self, f: RawField, *, syscall: bool = False) -> Field | None:
+        """A field that a recording describes."""
+        declaration = f"{f.declared} {f.name}{f'[{f.count}]' if f.count else ''}"
+        if f.dynamic:
+            declaration = f"__{f.dynamic}_loc {f.declared}[] {f.name}"
+        elif not f.size:  # what ends the record
+            return Field(f.name, String(self.max_strlen), CtxBytes(f.offset, 0))
+        return self._field(declaration, f.offset, f.size, f.signed, syscall)
 
     def _field(self, declaration: str, offset: int, size: int, signed: bool, syscall: bool) -> Field | None:
         if offset + size > MAX_RECORD or not size:
