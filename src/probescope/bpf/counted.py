@@ -51,9 +51,9 @@ def known_after(st: s.Stmt, known: Mapping[str, int]) -> dict[str, int]:
     return out
 
 
-def while_turns(loop: s.While, known: Mapping[str, int], most: int) -> int | None:
+def while_turns(loop: s.While, known: Mapping[str, int]) -> int | None:
     """How often ``while (variable < constant)`` turns, its variable growing by a constant once a turn; ``None`` if
-    that cannot be told, or is more than ``most``."""
+    that cannot be told."""
     match loop.cond:
         case x.Binary(op="lt" | "le" | "ne" as op, a=x.Local(name=name, type=t), b=x.Const(value=int(end))):
             pass
@@ -68,7 +68,7 @@ def while_turns(loop: s.While, known: Mapping[str, int], most: int) -> int | Non
         return None
     count = -((first - last) // step)
     fits = wrap(first + count * step, t) == first + count * step  # it never wraps around on its way
-    return count if fits and 0 < count <= most else None
+    return count if fits and count > 0 else None
 
 
 def _step(value: x.Expr, name: str) -> int | None:

@@ -80,17 +80,19 @@ class Scan:
     counted: dict[int, int] = field(default_factory=dict[int, int])
 
 
-def scan(clause: Clause, features: Features, most: int) -> Scan:
-    """``most``: turns that any loop may make."""
+def scan(clause: Clause, features: Features, most: int, uncounted: frozenset[int] = frozenset()) -> Scan:
+    """``most``: turns that any loop may make. ``uncounted``: loops that must not be counted, by ``id``."""
     out = Scan()
-    scanner = _Scanner(features, out, most)
+    scanner = _Scanner(features, out, most, uncounted)
     if clause.predicate is not None:
         scanner.node(clause.predicate, (0,))
         out.in_predicate = set(scanner.uses)
     scanner.body(clause.body, (0,))
     for name, uses in scanner.uses.items():
         scanner.classify(name, uses)
-    return out
+    # the verifier forgets what captured variables hold, and would never see the end
+    blind = frozenset(i for i in out.counted if out.assigned[i] & out.captured)
+    return scan(clause, features, most, uncounted | blind) if blind else out
 
 
 def variable_types(clause: Clause, storages: Mapping[str, Storage]) -> dict[str, Type]:
@@ -137,9 +139,11 @@ def _size(t: Type) -> int:
 
 
 class _Scanner:
-    def __init__(self, features: Features, out: Scan, most: int) -> None:
+    def __init__(self, features: Features, out: Scan, most: int, uncounted: frozenset[int]) -> None:
         self.features = features
         self.most = most
+        self.uncounted = uncounted
+        self.depth = 0  # loops around
         self.out = out
         self.uses: dict[str, list[Use]] = {}
         self.callbacks: set[int] = set()  # statement lists that are functions of their own
@@ -151,15 +155,15 @@ class _Scanner:
         known: dict[str, int] = {}
         for statement in statements:
             if isinstance(statement, s.While):
-                self.count(statement, known)
+                self.count(statement, while_turns(statement, known))
             known = known_after(statement, known)
             self.node(statement, path)
 
-    def count(self, loop: s.While, known: Mapping[str, int]) -> None:
-        most = min(self.most, PLAIN_NODES // weight([loop.cond, *loop.body]))
-        count = while_turns(loop, known, most)
-        if count:
-            self.out.counted[id(loop)] = count
+    def count(self, loop: s.While | s.ForRange, turns: int | None) -> None:
+        """A loop that only calculates, within no other, is counted if its turns are not too many."""
+        few = turns and turns <= self.most and turns * weight([*children(loop)]) <= PLAIN_NODES
+        if turns and few and not self.depth and id(loop) not in self.uncounted and plain(loop.body):
+            self.out.counted[id(loop)] = turns
 
     def inner(self, path: tuple[int, ...], *, callback: bool = False) -> tuple[int, ...]:
         self.lists += 1
@@ -207,20 +211,21 @@ class _Scanner:
         if isinstance(loop, s.ForRange):
             self.node(loop.start, path)
             self.node(loop.end, path)
+        self.depth += 1
         if isinstance(loop, s.While):
             self.node(loop.cond, within)
         else:
             self.use(loop.name, within, True)
         self.body(loop.body, within)
+        self.depth -= 1
 
     def way(self, loop: s.While | s.ForRange | s.ForMap) -> Way:
         if isinstance(loop, s.ForMap):
             return "callback"
-        if id(loop) in self.out.counted:
-            return "bounded"
         count = turns(loop) if isinstance(loop, s.ForRange) else None
-        if count and count <= self.most and plain(loop.body) and count * weight(loop.body) <= PLAIN_NODES:
-            self.out.counted[id(loop)] = count
+        if isinstance(loop, s.ForRange):
+            self.count(loop, count)
+        if id(loop) in self.out.counted:
             return "bounded"
         if count is not None and count * weight(loop.body) <= BOUNDED_NODES:
             return "bounded"

@@ -44,15 +44,19 @@ class Machine:
 
     def run(self, clause_id: int, event: Event) -> bool:
         """One firing of a clause; whether its predicate held."""
-        found = self._compiled.get(clause_id)
-        if found is None:
-            found = self._compiled[clause_id] = self._compile(self._clauses[clause_id])
-        predicate, body = found
+        predicate, body = self.prepared(clause_id)
         frame = Frame(event, self.errors, {})
         if predicate is not None and not predicate(frame):
             return False
         body(frame)
         return True
+
+    def prepared(self, clause_id: int) -> tuple[Run | None, Do]:
+        """Predicate (``None``: always) and body of a clause, compiled once."""
+        found = self._compiled.get(clause_id)
+        if found is None:
+            found = self._compiled[clause_id] = self._compile(self._clauses[clause_id])
+        return found
 
     def _compile(self, clause: Clause) -> tuple[Run | None, Do]:
         compiler = ExprCompiler(self, clause.id)
@@ -165,8 +169,10 @@ class Machine:
         cond, body = c.condition(x.cond), self.statements(c, x.body)
 
         def run(f: Frame) -> Signal:
+            turn = 0
             while cond(f):
-                if self._out_of_turns(c, f):
+                turn += 1
+                if self._out_of_turns(c, f, turn):
                     return ""
                 signal = body(f)
                 if signal == "break":
@@ -182,8 +188,8 @@ class Machine:
 
         def run(f: Frame) -> Signal:
             first, last = start(f), end(f)
-            for i in range(first, last):
-                if self._out_of_turns(c, f):
+            for turn, i in enumerate(range(first, last), 1):
+                if self._out_of_turns(c, f, turn):
                     return ""
                 f.variables[x.name] = wrap(i, x.type)
                 signal = body(f)
@@ -210,9 +216,9 @@ class Machine:
 
         return run
 
-    def _out_of_turns(self, c: ExprCompiler, f: Frame) -> bool:
-        f.turns += 1
-        if f.turns <= self.program.settings.max_loop:
+    def _out_of_turns(self, c: ExprCompiler, f: Frame, turn: int) -> bool:
+        """Each loop may turn so often; a clause has no limit of its own."""
+        if turn <= self.program.settings.max_loop:
             return False
         c.miss(f, "loop")
         return True

@@ -71,10 +71,9 @@ EffectHandler = Callable[[str, tuple[Value, ...], Clause], None]
 class Frame:
     """One run of one clause: the event, scratch variables, and what is counted. Mutable; short-lived."""
 
-    __slots__ = ("errors", "event", "turns", "variables")
+    __slots__ = ("errors", "event", "variables")
 
     def __init__(self, event: Event, errors: dict[tuple[str, int], int], variables: dict[str, Value]) -> None:
         self.event = event
         self.errors = errors
         self.variables = variables
-        self.turns = 0
