@@ -12,6 +12,7 @@ bounded work.
     kallsyms       kernel addresses and names
     dwarf_open     debug information of a binary, wherever it is; dwarf_file: one file; dwarf_unit, dwarf_die: its parts
     dwarf_find     units and functions by address, types by name; dwarf_lines: source lines; dwarf_types: a TypeTable
+    dwarf_inlines  functions and source lines of addresses, through inlined calls (dwarf_rows: line tables as columns)
     dwarf_params   parameters of a function and where they are at its entry (dwarf_calls, dwarf_expr)
     usdt           probes of .note.stapsdt, with the places of their arguments
     demangle       C++ (Itanium) and Rust names

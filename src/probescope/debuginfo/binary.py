@@ -31,15 +31,16 @@ class FunctionSite:
 
 class Binary:
     """An ELF file and its debug file, opened on first need. ``path`` is as inside ``root`` ("" for our own). ``dirs``:
-    where debug files are looked for first; relative ones start at the file's own folder.
+    where debug files are looked for first; relative ones start at the file's own folder. ``elf``: the file, where it is
+    open already.
 
     Methods raise ElfError where the file is malformed."""
 
-    def __init__(self, path: str, root: str = "", dirs: Sequence[str] = ()) -> None:
+    def __init__(self, path: str, root: str = "", dirs: Sequence[str] = (), elf: ElfFile | None = None) -> None:
         self.path, self.root = path, root
         folder = os.path.dirname(os.path.abspath(path)) if dirs else ""
         self.debug_dirs = (*(os.path.normpath(os.path.join(folder, d)) for d in dirs), *DEBUG_DIRS)
-        self.elf = ElfFile.open(in_root(root, path))
+        self.elf = elf if elf is not None else ElfFile.open(in_root(root, path))
         self._debug: ElfFile | None = None
         self._looked = False
 

@@ -17,6 +17,9 @@ from probescope.errors import DwarfError
 MAX_CODES = 1 << 18
 MAX_ATTRIBUTES = 256
 
+MAX_PLANNED = 1 << 14
+"""Kinds of entries that are known by their attributes: a compiler makes the same ones in every unit."""
+
 # kinds of steps
 LEB, TEXT, SIZE1, SIZE2, SIZE4, SIZED, INDIRECT = -1, -2, -3, -4, -5, -6, -7
 
@@ -110,6 +113,18 @@ class Abbrev:
 
     def plan(self, fmt: Format) -> bool:
         """Computes the steps; false for a form that is not known."""
+        key = (self.attributes, fmt.key)
+        known = _planned.get(key)
+        if known is None:
+            if not self._plan(fmt):
+                return False
+            known = (self.attributes, self.steps, self.fixed, self.sibling)
+            if len(_planned) < MAX_PLANNED:
+                _planned[key] = known
+        self.attributes, self.steps, self.fixed, self.sibling = known
+        return True
+
+    def _plan(self, fmt: Format) -> bool:
         steps: list[int] = []
         for attribute, form, _ in self.attributes:
             size = fmt.size(form)
@@ -124,6 +139,10 @@ class Abbrev:
         self.steps = tuple(steps)
         self.fixed = sum(steps) if all(s >= 0 for s in steps) else -1
         return True
+
+
+_Attributes = tuple[tuple[int, int, int], ...]
+_planned: dict[tuple[_Attributes, tuple[int, int, int]], tuple[_Attributes, tuple[int, ...], int, tuple[int, int]]] = {}
 
 
 class AbbrevTable:
@@ -174,9 +193,12 @@ class AbbrevTable:
         at += 1
         out: list[tuple[int, int, int]] = []
         while True:
-            attribute, at = uleb(data, at)
-            form, at = uleb(data, at)
-            constant = 0
+            attribute, form, constant = data[at], data[at + 1], 0
+            if attribute < 0x80 and form < 0x80:  # as nearly all are
+                at += 2
+            else:
+                attribute, at = uleb(data, at)
+                form, at = uleb(data, at)
             if form == c.FORM_IMPLICIT_CONST:
                 constant, at = sleb(data, at)
             if not attribute and not form:

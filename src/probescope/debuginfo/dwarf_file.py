@@ -21,6 +21,8 @@ from probescope.errors import DwarfError
 MAX_UNITS = 1 << 20
 MAX_IN_MEMORY = 1 << 26
 """Bytes of units that are kept; the units used longest ago are forgotten first."""
+MAX_TABLES = 64
+"""Tables of abbreviations that are kept, beside those of units in memory."""
 _INFO, _TYPES = ".debug_info", ".debug_types"
 
 
@@ -61,7 +63,7 @@ class DwarfFile:
         self.companions: Companions = companions or Alone()
         self.missing: list[str] = []
         self._sections: dict[str, Section | None] = dict(parts or {})
-        self._abbrevs: dict[tuple[int, tuple[int, int, int]], AbbrevTable] = {}
+        self._abbrevs: OrderedDict[tuple[int, tuple[int, int, int]], AbbrevTable] = OrderedDict()
         self._starts: dict[str, list[int]] = {}
         self._units: dict[tuple[str, int], Unit] = {}
         self._recent: OrderedDict[Unit, int] = OrderedDict()
@@ -93,6 +95,8 @@ class DwarfFile:
         key = (offset, fmt.key)
         if key not in self._abbrevs:
             self._abbrevs[key] = AbbrevTable(self.need(".debug_abbrev"), offset, fmt)
+            if len(self._abbrevs) > MAX_TABLES:
+                self._abbrevs.popitem(last=False)
         return self._abbrevs[key]
 
     # --- units --------------------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ class Finder:
 
     def functions(self, unit: Unit, *, inner: bool = False) -> dict[int, int]:
         """Entry address -> position of the functions of a unit; with ``inner`` also of those inside of others."""
-        inner = inner or _nests(unit)
+        inner = inner or nests(unit)
         found = self._functions.get((unit, inner))
         if found is None:
             found = self._functions[unit, inner] = {}
@@ -162,7 +162,7 @@ def entry_of(die: Die) -> int | None:
     return found[0][0] if found else None
 
 
-def _nests(unit: Unit) -> bool:
+def nests(unit: Unit) -> bool:
     """Whether functions may be defined inside of others: anything but C and C++, whose lambdas are outside."""
     language = unit.root.uint(c.AT_LANGUAGE) or 0
     return language not in c.C_LANGUAGES and language not in c.CPP_LANGUAGES

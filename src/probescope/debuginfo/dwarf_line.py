@@ -16,13 +16,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from probescope.debuginfo import dwarf_const as c
-from probescope.debuginfo.dwarf_data import Section, sleb, uleb
+from probescope.debuginfo.dwarf_data import Section, uleb
 from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.errors import DwarfError
 
 MAX_PROGRAM = 1 << 26
 MAX_FILES = 1 << 18
-MAX_ROWS = 1 << 22
+
 LNCT_PATH, LNCT_DIRECTORY = 1, 2
 
 
@@ -174,56 +174,18 @@ class LineProgram:
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def rows(self) -> Iterator[Row]:
-        """In the order of the program: by address within each sequence."""
-        try:
-            yield from self._run()
-        except IndexError:
-            raise self.error("a line program is cut") from None
+        """In the order of the program: by address within each sequence. Raises ``DwarfError`` behind those that stand
+        before the damage."""
+        from probescope.debuginfo import dwarf_rows
 
-    def _run(self) -> Iterator[Row]:  # one loop: it is the hot path of every question about lines
-        data, at, end = self.data, self.program, len(self.data)
-        base, span, first, step = self.line_base, self.line_range, self.opcode_base, self.step
-        address, file, line, column, statement = 0, 1, 1, 0, self.default_statement
-        made = 0
-        while at < end:
-            op = data[at]
-            at += 1
-            if op >= first:
-                op -= first
-                address += op // span * step
-                line += base + op % span
-            elif op == 0:
-                size, at = uleb(data, at)
-                kind = data[at]
-                if kind == 1:
-                    yield Row(address, file, line, column, statement, True)
-                    address, file, line, column, statement = 0, 1, 1, 0, self.default_statement
-                elif kind == 2:
-                    address = self._int(data[at + 1 : at + size])
-                at += max(size, 1)
-                continue
-            elif op == 1:
-                pass
-            else:
-                if op == 3:
-                    delta, at = sleb(data, at)
-                    line += delta
-                elif op == 6:
-                    statement = not statement
-                elif op == 8:
-                    address += (255 - first) // span * step
-                elif op == 9:
-                    delta, at = self._take(at, 2)
-                    address += delta
-                elif op in (2, 4, 5):
-                    value, at = uleb(data, at)
-                    address += value * step if op == 2 else 0
-                    file, column = (value, column) if op == 4 else (file, value) if op == 5 else (file, column)
-                else:
-                    for _ in range(self.lengths[op - 1] if op not in (7, 10, 11) else 0):
-                        _, at = uleb(data, at)
-                continue
-            yield Row(address, file, line, column, statement, False)
-            made += 1
-            if made > MAX_ROWS:
-                raise self.error(f"a line program makes more than {MAX_ROWS} rows")
+        table = dwarf_rows.run(self)
+        ends = iter([*table.ends, (len(table.addresses) + 1, 0)])
+        end, behind = next(ends)
+        for i, (address, packed) in enumerate(zip(table.addresses, table.places, strict=True)):
+            file, line, column = dwarf_rows.unpacked(packed)
+            yield Row(address, file, line, column, bool(packed & 1), False)
+            while i + 1 == end:
+                yield Row(behind, file, line, column, bool(packed & 1), True)
+                end, behind = next(ends)
+        if table.damage is not None:
+            raise table.damage

@@ -39,6 +39,7 @@ class Unit:
         self.dwo_id = self.signature = self.type_at = 0
         self.skeleton: Unit | None = None
         self._data: bytes | None = None
+        self._abbrevs: AbbrevTable | None = None
         self._head: bytes | None = None
         self._root: Die | None = None
         self._scopes: list[tuple[int, int, str, int]] | None = None
@@ -85,7 +86,12 @@ class Unit:
             at += 8
         self.first = at
         self.format = Format(self.version, address_size, offset_size)
-        self.abbrevs: AbbrevTable = self.dwarf.abbrevs(self.abbrev_at, self.format)
+
+    @property
+    def abbrevs(self) -> AbbrevTable:
+        if self._abbrevs is None:
+            self._abbrevs = self.dwarf.abbrevs(self.abbrev_at, self.format)
+        return self._abbrevs
 
     @property
     def size(self) -> int:
@@ -102,7 +108,7 @@ class Unit:
         return self._data
 
     def forget(self) -> None:
-        self._data = None
+        self._data = self._abbrevs = None
 
     @property
     def head(self) -> bytes:
@@ -188,6 +194,7 @@ class Unit:
 
     def _select(self, wanted: frozenset[int], into: frozenset[int] | None) -> list[tuple[int, Abbrev]]:
         data, by_code, get, limit = self.data, self.abbrevs.all(), self.abbrevs.get, self.size
+        order = "little" if self.section.little else "big"
         out: list[tuple[int, Abbrev]] = []
         depth, hidden, at = 0, 0, self.root.end
         if not self.root.abbrev.children:
@@ -210,8 +217,9 @@ class Unit:
                 out.append((start, abbrev))
             below = abbrev.children
             if below and not hidden and into is not None and abbrev.tag not in into:
-                after = self._sibling(abbrev, at)
-                if after:
+                where, size = abbrev.sibling
+                after = int.from_bytes(data[at + where : at + where + size], order) if size else 0  # type: ignore[arg-type]
+                if at < after <= limit:
                     at = after
                     continue
                 hidden = depth + 1

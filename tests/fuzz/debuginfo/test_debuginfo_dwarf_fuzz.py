@@ -13,6 +13,7 @@ import pytest
 
 from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_find import Finder
+from probescope.debuginfo.dwarf_inlines import Inlines
 from probescope.debuginfo.dwarf_lines import Lines
 from probescope.debuginfo.dwarf_params import signature
 from probescope.debuginfo.dwarf_types import DwarfTypes
@@ -47,6 +48,7 @@ def ask_everything(data: bytes, asked: Asked) -> None:
     asked(lambda: list(lines.places("prog.c")))
     asked(lambda: list(lines.places("/prog.c")))
     asked(lambda: finder.function(0x1139))
+    Inlines(dwarf).many(range(0x1000, 0x1800, 5))  # raises nothing
     asked(lambda: [types.named(n) for n in ("struct pair", "anon_t", "nothing", "ns::Point")])
     asked(lambda: _units(dwarf, finder, types, lines, asked))
 
