@@ -46,8 +46,10 @@ class _Cie(NamedTuple):
 class FrameSection:
     """The frames of one section. Iterating gives those that can be read; ``bad`` counts the others."""
 
-    def __init__(self, pointers: Pointers, machine: str, *, debug: bool = False, little: bool = True) -> None:
-        """Raises ElfError for a machine whose registers are not known here."""
+    def __init__(
+        self, pointers: Pointers, machine: str, *, debug: bool = False, little: bool = True, every: bool = False
+    ) -> None:
+        """``every``: rules tell of all registers. Raises ElfError for a machine whose registers are not known here."""
         if machine not in MACHINES:
             raise ElfError(f"frames of {machine} are not read")
         self.bad = 0
@@ -55,6 +57,7 @@ class FrameSection:
         self._machine = MACHINES[machine]
         self._debug = debug
         self._little = little
+        self._every = every
         self._cies: dict[int, _Cie | None] = {}
 
     def __iter__(self) -> Iterator[Frame]:
@@ -72,6 +75,16 @@ class FrameSection:
             count += 1
             if frame is not None:
                 yield frame
+
+    def at(self, place: int) -> Frame | None:
+        """The function whose entry begins at byte ``place`` of the section; ``None`` if there is none."""
+        if not 0 <= place <= len(self._p.data) - 4:
+            return None
+        start, length, wide = self._length(place)
+        if not wide <= length <= len(self._p.data) - start:
+            return None
+        identity = self._number(start, wide)
+        return None if self._is_cie(identity, wide) else self._frame(start, start + length, identity, wide)
 
     # --- entries ------------------------------------------------------------------------------------------------------
 
@@ -135,7 +148,7 @@ class FrameSection:
         ret, at = (data[at], at + 1) if version == 1 else uleb(data, at)
         at, encoding = self._augmented(augmentation, at)
         m = self._machine
-        begin = Start(code_align, data_align, m.frame, ret, m.leaf, self._little)
+        begin = Start(code_align, data_align, m.frame, ret, m.leaf, self._little, self._every)
         return _Cie(Program(begin, data[at:end]), encoding, augmentation[:1] == b"z", b"S" in augmentation)
 
     def _augmented(self, letters: bytes, at: int) -> tuple[int, int]:
@@ -160,22 +173,28 @@ class FrameSection:
         return end, encoding
 
 
-def frames_of(elf: ElfFile) -> FrameSection:
+def frames_of(elf: ElfFile, *, every: bool = False) -> FrameSection:
     """The frames of a file: of .eh_frame, or of .debug_frame where that is missing. Raises ElfError where there is
     neither, or the machine is not known."""
+    return section_of(elf, every=every)[0]
+
+
+def section_of(elf: ElfFile, *, every: bool = False) -> tuple[FrameSection, int]:
+    """As ``frames_of``, and the virtual address of the section; -1 of .debug_frame, which is not loaded."""
     for name, debug in ((".eh_frame", False), (".debug_frame", True)):
         section = elf.section(name)
         data = elf.section_data(section) if section is not None else b""
         if section is not None and data:
             pointers = Pointers(data, section.address, little=elf.little, bits=elf.bits)
-            return FrameSection(pointers, elf.machine, debug=debug, little=elf.little)
-    return _by_segment(elf)
+            found = FrameSection(pointers, elf.machine, debug=debug, little=elf.little, every=every)
+            return found, -1 if debug else section.address
+    return _by_segment(elf, every)
 
 
 PT_GNU_EH_FRAME = 0x6474E550
 
 
-def _by_segment(elf: ElfFile) -> FrameSection:
+def _by_segment(elf: ElfFile, every: bool) -> tuple[FrameSection, int]:
     """Without section headers, .eh_frame is found through .eh_frame_hdr::
 
         0        1             2          3          4
@@ -193,4 +212,5 @@ def _by_segment(elf: ElfFile) -> FrameSection:
     if segment is None:
         raise ElfError(".eh_frame lies outside of the file", file=elf.path)
     body = elf.read_vaddr(start, segment.vaddr + segment.filesz - start)
-    return FrameSection(Pointers(body, start, little=elf.little, bits=elf.bits), elf.machine, little=elf.little)
+    pointers = Pointers(body, start, little=elf.little, bits=elf.bits)
+    return FrameSection(pointers, elf.machine, little=elf.little, every=every), start

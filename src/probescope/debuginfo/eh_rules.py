@@ -2,7 +2,8 @@
 
 A program is a list of instructions. It walks through a function and says, from one place to the next, where the CFA is
 (the canonical frame address: the stack pointer of the caller before its call) and where registers are kept. Of these
-only two matter for a walk up the stack: the frame pointer and the return address.
+two matter for nearly every walk up the stack: the frame pointer and the return address. The ``others`` are kept where a
+reader asks for ``every`` register.
 
     pc      CFA        frame pointer   return address        x86-64, push %rbp; mov %rsp,%rbp
     +0      rsp + 8    same            at CFA - 8
@@ -21,6 +22,9 @@ from probescope.errors import ElfError
 MAX_REMEMBERED = 64
 """Depth of DW_CFA_remember_state: compilers need one or two."""
 
+MAX_OTHERS = 64
+"""Other registers that a rule speaks of: machines have fewer that matter."""
+
 How = Literal["same", "undefined", "at", "is", "register", "expression", "value"]
 
 
@@ -37,13 +41,15 @@ SAME, UNDEFINED = Kept("same"), Kept("undefined")
 
 
 class Rule(NamedTuple):
-    """CFA = ``register`` + ``offset``, or by ``code``, an expression. ``register`` -1 without code: not known."""
+    """CFA = ``register`` + ``offset``, or by ``code``, an expression. ``register`` -1 without code: not known.
+    ``others``: further registers of which something is said, ascending, if they were asked for."""
 
     register: int
     offset: int
     code: bytes
     frame: Kept
     ret: Kept
+    others: tuple[tuple[int, Kept], ...] = ()
 
 
 UNKNOWN = Rule(-1, 0, b"", SAME, SAME)
@@ -78,6 +84,7 @@ class Start(NamedTuple):
     ret: int  # the return address's
     leaf: Kept
     little: bool = True
+    every: bool = False  # the other registers too
 
 
 class Program:
@@ -106,7 +113,9 @@ class Program:
 class _Walk:
     """The state of one program while it runs."""
 
-    __slots__ = ("at", "code", "frame", "loc", "offset", "program", "register", "remembered", "ret", "rows", "start")
+    __slots__ = (
+        "at", "code", "frame", "loc", "offset", "others", "program", "register", "remembered", "ret", "rows", "start",
+    )  # fmt: skip
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -118,7 +127,7 @@ class _Walk:
         self.set(program.first)
 
     def set(self, rule: Rule) -> None:
-        self.register, self.offset, self.code, self.frame, self.ret = rule
+        self.register, self.offset, self.code, self.frame, self.ret, self.others = rule
 
     def walk(self, data: bytes) -> Rows:
         at, end = 0, len(data)
@@ -144,7 +153,7 @@ class _Walk:
         return self.rows
 
     def row(self) -> None:
-        rule = Rule(self.register, self.offset, self.code, self.frame, self.ret)
+        rule = Rule(self.register, self.offset, self.code, self.frame, self.ret, self.others)
         if self.rows and self.rows[-1][0] == self.loc:
             self.rows[-1] = (self.loc, rule)
         elif not self.rows or self.rows[-1][1] != rule:
@@ -159,9 +168,18 @@ class _Walk:
             self.ret = kept
         elif register == self.start.frame:
             self.frame = kept
+        elif self.start.every:
+            self.others = tuple(sorted({**dict(self.others), register: kept}.items()))[:MAX_OTHERS]
 
     def restore(self, register: int) -> None:
-        self.keep(register, self.program.first.ret if register == self.start.ret else self.program.first.frame)
+        first = self.program.first
+        if register == self.start.ret:
+            self.ret = first.ret
+        elif register == self.start.frame:
+            self.frame = first.frame
+        elif self.start.every:
+            before = dict(first.others).get(register, SAME)
+            self.others = tuple(sorted({**dict(self.others), register: before}.items()))[:MAX_OTHERS]
 
 
 _Step = Callable[[_Walk, bytes, int], int]
@@ -232,7 +250,7 @@ def _block(data: bytes, at: int) -> tuple[bytes, int]:
 def _remember(w: _Walk, _data: bytes, at: int) -> int:
     if len(w.remembered) >= MAX_REMEMBERED:
         raise ElfError("DW_CFA_remember_state is nested too deeply")
-    w.remembered.append(Rule(w.register, w.offset, w.code, w.frame, w.ret))
+    w.remembered.append(Rule(w.register, w.offset, w.code, w.frame, w.ret, w.others))
     return at
 
 

@@ -160,7 +160,7 @@ def pack(rule: Rule, *, signal: bool = False) -> int:
     plt = _PLT.fullmatch(rule.code)
     if plt:
         return u.pack_rule(u.PLT, plt[1][0] - 0x30, slot)
-    where = _dereferenced(rule.code)
+    where = dereferenced(rule.code)
     if where is None or where[0] not in (_SP, _FP) or where[1] % 8:
         return u.OTHER
     return u.pack_rule(u.AT_SP if where[0] == _SP else u.AT_FP, where[1] // 8, slot)
@@ -179,7 +179,7 @@ def _slot(frame: Kept) -> int | None:
             return None
 
 
-def _dereferenced(code: bytes) -> tuple[int, int] | None:
+def dereferenced(code: bytes) -> tuple[int, int] | None:
     """Register and offset of ``DW_OP_bregN offset; DW_OP_deref``."""
     if len(code) < 3 or code[-1] != _DEREF or not _BREG <= code[0] < _BREG + 32:
         return None
@@ -189,7 +189,7 @@ def _dereferenced(code: bytes) -> tuple[int, int] | None:
 def _is_ucontext(rule: Rule) -> bool:
     """Whether a signal's frame is where the kernel puts it."""
     return (
-        _dereferenced(rule.code) == (_SP, u.SIGNAL_SP)
-        and _dereferenced(rule.ret.code + bytes([_DEREF])) == (_SP, u.SIGNAL_IP)
-        and _dereferenced(rule.frame.code + bytes([_DEREF])) == (_SP, u.SIGNAL_BP)
+        dereferenced(rule.code) == (_SP, u.SIGNAL_SP)
+        and dereferenced(rule.ret.code + bytes([_DEREF])) == (_SP, u.SIGNAL_IP)
+        and dereferenced(rule.frame.code + bytes([_DEREF])) == (_SP, u.SIGNAL_BP)
     )

@@ -41,13 +41,15 @@ class RawField:
 class EventType:
     """A kind of event. ``name`` as users write it: ``sched:sched_switch``, ``cycles:u``. ``id``: the number that raw
     records begin with, 0 where there are none. ``fields`` include the common ones. ``print_fmt``: the kernel's, as it
-    is. ``sampled``: what numbers of ``EventBatch`` were recorded for it (``ip``, ``cpu``, ``period``...)."""
+    is. ``sampled``: what numbers of ``EventBatch`` were recorded for it (``ip``, ``cpu``, ``period``...).
+    ``registers``: which ones ``EventBatch.registers`` holds of it, bits by the numbers of its machine's perf_regs.h."""
 
     name: str
     id: int = 0
     fields: tuple[RawField, ...] = ()
     print_fmt: str = ""
     sampled: frozenset[str] = frozenset()
+    registers: int = 0
 
     def field(self, name: str) -> RawField | None:
         return next((f for f in self.fields if f.name == name), None)

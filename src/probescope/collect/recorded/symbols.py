@@ -9,7 +9,8 @@ by the distance that its text has moved.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as Dict
 from typing import TYPE_CHECKING
 
 from probescope.debuginfo.demangle import demangle
@@ -22,7 +23,8 @@ from probescope.frozen import dataclass, field
 from probescope.model.recording import MappedFile
 
 if TYPE_CHECKING:
-    from probescope.debuginfo.symbolize import AddressSpace
+    from probescope.debuginfo.eh_index import FrameIndex
+    from probescope.debuginfo.symbolize import AddressSpace, Mapping
 
 KERNEL = "[kernel.kallsyms]"
 VDSO = "[vdso]"
@@ -57,7 +59,7 @@ class Symbols:
     """``build_ids``: hex, by path as recorded (the kernel's is ``[kernel.kallsyms]``). ``missing`` counts look-ups that
     found no symbol, by module."""
 
-    def __init__(self, here: Here, build_ids: Mapping[str, str], release: str = "") -> None:
+    def __init__(self, here: Here, build_ids: Dict[str, str], release: str = "") -> None:
         self._here = here
         self._build_ids = build_ids
         self._release = release
@@ -85,6 +87,13 @@ class Symbols:
         if not found.name:
             self.missing[found.module] = self.missing.get(found.module, 0) + 1
         return found
+
+    def unwind_file(self, m: Mapping) -> tuple[ElfFile, FrameIndex] | None:
+        """The file of a mapping, with its unwind information."""
+        if m.path.startswith(_NO_FILE) and m.path != VDSO:
+            return None
+        file = self._file(m) if m.path != VDSO else self._vdso()
+        return file.unwinding() if file is not None else None
 
     # --- the kernel
 
@@ -139,7 +148,7 @@ class Symbols:
                 self._files[key] = None
         return self._files[key]
 
-    def _file(self, m: object) -> _File | None:
+    def _file(self, m: Mapping) -> _File | None:
         path, inode = getattr(m, "path", ""), getattr(m, "inode", 0)
         build_id = getattr(m, "build_id", b"").hex() or self._build_ids.get(path, "")
         key = (path, build_id, inode)
@@ -172,6 +181,22 @@ class _File:
         self._path = path
         self._symbols: SymbolSet | None = None
         self._known: dict[int, tuple[str, int] | None] = {}
+        self._index: FrameIndex | None = None
+        self._indexed = False
+
+    def unwinding(self) -> tuple[ElfFile, FrameIndex] | None:
+        """Of a stripped file .debug_frame is in its debug file."""
+        from probescope.debuginfo.eh_index import FrameIndex
+
+        if not self._indexed and self._elf.machine == "x86_64":
+            for elf in (self._elf, debug_file(self._elf, self._path)):
+                try:
+                    self._index = FrameIndex(elf) if elf is not None else None
+                    break
+                except ElfError:
+                    continue
+        self._indexed = True
+        return (self._elf, self._index) if self._index is not None else None
 
     def build_id(self) -> str:
         try:

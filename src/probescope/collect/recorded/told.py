@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from probescope.collect.recorded.stacks import Stacks, split
 from probescope.collect.recorded.symbols import Frame, Here, Symbols
 from probescope.collect.recorded.tasks import Tasks
+from probescope.collect.recorded.unwinding import Unwinder
 from probescope.frozen import dataclass
 from probescope.model.recording import EventBatch, Recording
 
@@ -46,16 +47,18 @@ class Told:
         self.tasks = Tasks()
         self.stacks = Stacks()
         self.symbols = Symbols(here, build_ids, recording.machine.release)
+        self.unwinder = Unwinder(recording, self.tasks.spaces, self.symbols.unwind_file)
         self._kernel_maps = -1
         self._frames: dict[tuple[int, int, bool], Frame] = {}
         self._chains: dict[int, tuple[Frame, ...]] = {}
 
     def batches(self) -> Iterator[ToldBatch]:
-        for batch in self.recording.batches():
-            names, spaces = self.tasks.columns(batch)
+        for recorded in self.recording.batches():
+            names, spaces = self.tasks.columns(recorded)
             if len(self.tasks.kernel) != self._kernel_maps:
                 self._kernel_maps = len(self.tasks.kernel)
                 self.symbols.kernel_maps(self.tasks.kernel)
+            batch = self.unwinder.batch(recorded, spaces)
             stacks = None if batch.stacks is None else self.stacks.numbers(batch.stacks, spaces)
             yield ToldBatch(batch, names, spaces, stacks)
 

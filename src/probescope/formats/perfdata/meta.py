@@ -194,9 +194,10 @@ class Meta:
         attr = self.attrs[index]
         tracepoint = attr.type == u.PERF_TYPE_TRACEPOINT
         described = self.tracing.event_type(attr.config) if tracepoint and self.tracing else None
+        has, registers = sampled(attr), attr.sample_regs_user
         if described is None:
-            return EventType(self.name(index), attr.config if tracepoint else 0, sampled=sampled(attr))
-        return EventType(self.name(index), attr.config, described.fields, described.print_fmt, sampled(attr))
+            return EventType(self.name(index), attr.config if tracepoint else 0, sampled=has, registers=registers)
+        return EventType(self.name(index), attr.config, described.fields, described.print_fmt, has, registers)
 
     @property
     def machine(self) -> Machine:

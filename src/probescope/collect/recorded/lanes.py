@@ -1,0 +1,189 @@
+"""Many stacks walked at once: each is a lane, and all lanes take a step together.
+
+    dumps  [ bytes from the stack pointer on ] of each lane, in one array
+    step   address -> rule (``grounds``) -> CFA -> return address at CFA - 8, frame pointer where the rule says
+           no rule -> the frame pointer, if it points into the dump
+           a rule that fits in no column -> that lane alone (debuginfo.eh_evaluate)
+
+Only the stack and frame pointers go along. What the other registers held is worked out for the rare lane that needs it,
+from the steps that it has taken.
+
+A frame's address is what was looked up: of callers, one before the address that they return to, as perf shows it. A
+frame that a signal interrupted, and the signal's trampoline, are shown as they are.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from probescope.collect.recorded.past import Past, Step
+from probescope.debuginfo import eh_evaluate
+from probescope.debuginfo.unwind_rows import AT, GAP, NEAR, ODD, SIGNAL
+from probescope.frozen import dataclass
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from probescope.collect.recorded.grounds import Grounds
+    from probescope.debuginfo.unwind_rows import Columns
+
+    Column = np.ndarray[Any, Any]
+
+DEPTH = 127
+"""Frames of a stack (perf's own limit)."""
+_EIGHT = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dumps:
+    """Bytes of stacks: lane ``i`` has ``size[i]`` from ``low[i]`` (its stack pointer) on, at word ``start[i]`` of
+    ``words``. All u8."""
+
+    words: Column
+    start: Column
+    size: Column
+    low: Column
+
+    def read(self, lanes: Column, addresses: Column) -> tuple[Column, Column]:
+        """The words at addresses, and which of them are in the dump; 0 where they are not."""
+        import numpy as np
+
+        offset = addresses - self.low[lanes]
+        size = self.size[lanes]
+        inside = (offset < size) & (size - offset >= np.uint64(_EIGHT))
+        offset = np.where(inside, offset, np.uint64(0))
+        at = self.start[lanes] + (offset >> np.uint64(3))
+        values = self.words.take(at, mode="clip")
+        odd = np.flatnonzero(offset & np.uint64(7))
+        if len(odd):
+            shift = (offset[odd] & np.uint64(7)) << np.uint64(3)
+            above = self.words.take(at[odd] + np.uint64(1), mode="clip")
+            values[odd] = values[odd] >> shift | above << (np.uint64(64) - shift)
+        values[~inside] = 0
+        return values, inside
+
+    def word(self, lane: int, address: int) -> int | None:
+        """The same for one lane."""
+        offset = address - int(self.low[lane])
+        if not 0 <= offset <= int(self.size[lane]) - _EIGHT:
+            return None
+        at = int(self.start[lane]) + (offset >> 3)
+        if not offset & 7:
+            return int(self.words[at])
+        shift = (offset & 7) << 3
+        return (int(self.words[at]) | int(self.words[at + 1]) << 64) >> shift & (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Walked:
+    """``count``: frames of each lane; ``frames``: all of them, innermost first, lane after lane. ``cut``: stacks whose
+    outer part lies behind the end of their dump."""
+
+    count: Column
+    frames: Column
+    cut: int
+
+
+class Walk:
+    """``registers``: by DWARF's number, a column of all lanes each. ``spaces``: indices of address spaces."""
+
+    def __init__(self, grounds: Grounds, dumps: Dumps, registers: dict[int, Column], spaces: Column) -> None:
+        self._grounds, self._dumps, self._registers, self._spaces = grounds, dumps, registers, spaces
+        self._past = Past(registers, grounds.rows.rules.rules, self._word)
+        self._cut = 0
+
+    def run(self) -> Walked:
+        import numpy as np
+
+        n = len(self._spaces)
+        bases = self._grounds.bases(self._spaces)
+        lanes: Column = np.arange(n)
+        ip, sp, fp = (self._registers[k] for k in (eh_evaluate.IP, eh_evaluate.SP, eh_evaluate.FP))
+        before: Column = np.zeros(n, np.uint64)
+        shown: list[tuple[Column, Column]] = []
+        while len(lanes) and len(shown) < DEPTH:
+            rules = self._grounds.rules(bases[lanes], ip - before)
+            columns = self._grounds.rows.rules.columns()
+            signal = columns.signal[rules]
+            shown.append((lanes, ip - np.where(signal, np.uint64(0), before)))
+            going, ip, sp, fp = self._step(columns, lanes, rules, len(shown) - 1, (ip, sp, fp))
+            before = np.where(signal, np.uint64(0), np.uint64(1))
+            if not going.all():
+                lanes, ip, sp, fp, before = (c[going] for c in (lanes, ip, sp, fp, before))
+        return Walked(*_laid_out(n, shown), self._cut)
+
+    def _word(self, lane: int, address: int) -> int | None:
+        found = self._dumps.word(lane, address)
+        return self._grounds.word(int(self._spaces[lane]), address) if found is None else found
+
+    def _step(
+        self, columns: Columns, lanes: Column, rules: Column, k: int, now: tuple[Column, Column, Column]
+    ) -> tuple[Column, Column, Column, Column]:
+        """Which lanes have a caller, and its registers."""
+        import numpy as np
+
+        ip, sp, fp = now
+        kind, saved = columns.kind[rules], columns.saved[rules]
+        cfa = np.where(columns.by_frame[rules], fp, sp) + columns.number[rules]
+        plain = kind == NEAR
+        behind = np.flatnonzero((kind == AT) | (kind == SIGNAL))
+        if len(behind):
+            cfa[behind], plain[behind] = self._dumps.read(lanes[behind], cfa[behind])
+            beside = np.where(kind == SIGNAL, sp, cfa)
+        else:
+            beside = cfa
+        caller, good = self._dumps.read(lanes, beside + columns.back[rules])
+        self._cut += int((plain & ~good).sum())
+        good &= plain
+        frame = fp
+        kept = np.flatnonzero(saved)
+        if len(kept):
+            frame = fp.copy()
+            frame[kept] = self._dumps.read(lanes[kept], beside[kept] + saved[kept])[0]
+        step = Step(lanes, rules, kind, ip, sp, fp, cfa)
+        self._past.add(step)
+        if not good.all():
+            frame = frame.copy()
+            self._by_frame(np.flatnonzero(kind <= GAP), step, (good, caller, frame))
+            self._one_by_one(np.flatnonzero(kind == ODD), k, step, (good, caller, frame))
+        return good & (caller != 0), caller, cfa, frame
+
+    def _by_frame(self, at: Column, step: Step, out: tuple[Column, Column, Column]) -> None:
+        """Code without rules: of a JIT compiler, or assembly. Many keep a frame pointer."""
+        import numpy as np
+
+        if not len(at):
+            return
+        good, caller, frame = out
+        pointer, lanes = step.fp[at], step.lanes[at]
+        caller[at], found = self._dumps.read(lanes, pointer + np.uint64(_EIGHT))
+        frame[at] = self._dumps.read(lanes, pointer)[0]
+        step.cfa[at] = pointer + np.uint64(16)
+        good[at] = found & (pointer > step.sp[at])
+
+    def _one_by_one(self, at: Column, k: int, step: Step, out: tuple[Column, Column, Column]) -> None:
+        good, caller, frame = out
+        known = self._grounds.rows.rules.rules
+        for i in at.tolist():
+            lane = int(step.lanes[i])
+            try:
+                rule = known[int(step.rules[i])]
+                found = eh_evaluate.step(rule, partial(self._past.register, lane, k), partial(self._word, lane))
+            except eh_evaluate.Unknown:
+                continue
+            good[i], caller[i], step.cfa[i], frame[i] = True, found.ip, found.sp, found.frame or 0
+
+
+def _laid_out(count: int, shown: list[tuple[Column, Column]]) -> tuple[Column, Column]:
+    """Frames step by step -> lane by lane."""
+    import numpy as np
+
+    depth = np.zeros(count, np.int64)
+    for lanes, _ in shown:
+        depth[lanes] += 1
+    begins = np.cumsum(depth) - depth
+    frames = np.zeros(int(depth.sum()), np.uint64)
+    for k, (lanes, addresses) in enumerate(shown):
+        frames[begins[lanes] + k] = addresses
+    return depth, frames

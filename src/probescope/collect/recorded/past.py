@@ -1,0 +1,97 @@
+"""What the registers of a stack's frames held: worked out for the rare frame whose rule needs more than the stack and
+frame pointers, from the steps that led there.
+
+    step k   lanes that took it, their rules, ip, sp, fp before it, CFAs      a register: as it was at the first step,
+                                                                              then by each step's rule for it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from probescope.debuginfo import eh_evaluate
+from probescope.debuginfo.eh_evaluate import Unknown
+from probescope.debuginfo.unwind_rows import END, GAP, UNREAD
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from probescope.debuginfo.eh_rules import Rule
+
+    Column = np.ndarray[Any, Any]
+
+MOST_WORK = 1 << 20
+"""Steps that are looked at for the registers of all stacks of a batch: rules may come from anybody."""
+
+
+class Step(NamedTuple):
+    """``lanes`` ascending; the others have an item for each of them."""
+
+    lanes: Column
+    rules: Column
+    kinds: Column
+    ip: Column
+    sp: Column
+    fp: Column
+    cfa: Column
+
+
+class Past:
+    """``first``: registers by DWARF's number at the first step. ``word``: memory of a lane."""
+
+    def __init__(self, first: dict[int, Column], rules: list[Rule], word: Callable[[int, int], int | None]) -> None:
+        self._first, self._rules, self._word = first, rules, word
+        self._steps: list[Step] = []
+        self._work = 0
+        self._known: dict[tuple[int, int, int], int | None] = {}
+
+    def add(self, step: Step) -> None:
+        self._steps.append(step)
+
+    def register(self, lane: int, k: int, number: int) -> int | None:
+        """What a register holds before step ``k``. Raises ``Unknown`` where that takes too much work."""
+        key = (lane, k, number)
+        if key not in self._known:
+            self._known[key] = self._found(lane, k, number)
+        return self._known[key]
+
+    def _found(self, lane: int, k: int, number: int) -> int | None:
+        if number in (eh_evaluate.IP, eh_evaluate.SP, eh_evaluate.FP) and k < len(self._steps):
+            step = self._steps[k]
+            return int({eh_evaluate.IP: step.ip, eh_evaluate.SP: step.sp}.get(number, step.fp)[_place(step, lane)])
+        first = self._first.get(number)
+        value = int(first[lane]) if first is not None else None
+        for j in range(min(k, len(self._steps))):
+            self._work += 1
+            if self._work > MOST_WORK:
+                raise Unknown
+            value = self._after(lane, j, number, value)
+        return value
+
+    def _after(self, lane: int, j: int, number: int, value: int | None) -> int | None:
+        """What ``value`` of a register becomes by step ``j``."""
+        step = self._steps[j]
+        i = _place(step, lane)
+        if step.kinds[i] in (UNREAD, GAP, END):
+            return None
+        kept = next((k for n, k in self._rules[int(step.rules[i])].others if n == number), None)
+        if kept is None or kept.how == "same":
+            return value if number in eh_evaluate.PRESERVED else None
+
+        def register(other: int) -> int | None:
+            return value if other == number else self.register(lane, j, other)
+
+        def read(address: int) -> int | None:
+            return self._word(lane, address)
+
+        try:
+            return eh_evaluate.restored(number, kept, int(step.cfa[i]), register, read)
+        except Unknown:
+            return None
+
+
+def _place(step: Step, lane: int) -> int:
+    import numpy as np
+
+    return int(np.searchsorted(step.lanes, lane))

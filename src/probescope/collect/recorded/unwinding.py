@@ -1,0 +1,122 @@
+"""Stacks of user registers and dumped stack bytes (perf record --call-graph dwarf), put behind what was recorded of the
+kernel's: from there on they are stacks like any others.
+
+    registers, stack_dumps  ──► lanes.Walk ──► kernel's frames, mark of the user's context, user's frames
+
+Only x86-64 is unwound, and only processes of 64 bits; of others the instruction pointer is shown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from probescope.collect.recorded.grounds import Files, Grounds
+from probescope.collect.recorded.lanes import Dumps, Walk
+from probescope.debuginfo import eh_evaluate
+from probescope.frozen import replace
+from probescope.model.recording import EventBatch, Ragged, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from probescope.debuginfo.symbolize import AddressSpace
+
+    Column = np.ndarray[Any, Any]
+
+USER = (1 << 64) - 512
+"""PERF_CONTEXT_USER: the mark before frames of the user's context."""
+_DWARF = (0, 3, 1, 2, 4, 5, 6, 7, 16, -1, -1, -1, -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15)
+"""Numbers that DWARF gives the registers of enum perf_event_x86_regs (arch/x86/include/uapi/asm/perf_regs.h)."""
+_NEEDED = {eh_evaluate.IP, eh_evaluate.SP, eh_evaluate.FP}
+_WIDE = 2  # PERF_SAMPLE_REGS_ABI_64
+
+
+class Unwinder:
+    """``cut``: stacks that are longer than what was recorded of them."""
+
+    def __init__(self, recording: Recording, spaces: Sequence[AddressSpace], files: Files) -> None:
+        self._recording = recording
+        self._grounds = Grounds(spaces, files)
+        self.cut = 0
+        self.unwound = 0
+
+    def batch(self, batch: EventBatch, spaces: Column) -> EventBatch:
+        """The batch with whole stacks; ``spaces``: index of each event's address space."""
+        import numpy as np
+
+        dumps = batch.stack_dumps
+        if batch.registers is None or dumps is None or self._recording.machine.big_endian:
+            return batch
+        some = np.flatnonzero((dumps.size >= 8) & (batch.registers.size > 0))
+        count = np.zeros(batch.count, np.int64)
+        pieces: list[tuple[Column, Column]] = []
+        for kind in np.unique(batch.event[some]).tolist():
+            which = some[batch.event[some] == kind]
+            mask = self._recording.events[kind].registers
+            which = which[batch.registers.size[which] == mask.bit_count()]
+            numbers = registers_of(mask)
+            if not len(which) or not numbers.keys() >= _NEEDED:
+                continue
+            walked = self._walked(batch, which, spaces[which], numbers)
+            count[which] = walked[0]
+            pieces.append((which, walked[1]))
+        return replace(batch, stacks=_joined(batch, count, pieces)) if pieces else batch
+
+    def _walked(
+        self, batch: EventBatch, which: Column, spaces: Column, numbers: dict[int, int]
+    ) -> tuple[Column, Column]:
+        import numpy as np
+
+        registers, bytes_ = batch.registers, batch.stack_dumps
+        assert registers is not None
+        assert bytes_ is not None
+        start = registers.start[which]
+        values = {k: registers.values[start + place] for k, place in numbers.items()}
+        low = values[eh_evaluate.SP]
+        abi = batch.numbers.get("regs_abi")
+        wide = abi[which] == _WIDE if abi is not None else True
+        size = np.where(wide, bytes_.size[which], 0).astype(np.uint64)
+        words = bytes_.values[: len(bytes_.values) // 8 * 8].view(np.uint64)
+        dumps = Dumps(words, (bytes_.start[which] >> 3).astype(np.uint64), size, low)
+        walked = Walk(self._grounds, dumps, values, np.where(wide, spaces, -1)).run()
+        self.cut += walked.cut
+        self.unwound += len(which)
+        return walked.count, walked.frames
+
+
+def registers_of(mask: int) -> dict[int, int]:
+    """DWARF's number of each register in a mask of x86's, and its place among those of the mask."""
+    bits = [b for b in range(64) if mask >> b & 1]
+    if any(b >= len(_DWARF) for b in bits):
+        return {}
+    return {_DWARF[b]: place for place, b in enumerate(bits) if _DWARF[b] >= 0}
+
+
+def _joined(batch: EventBatch, count: Column, pieces: list[tuple[Column, Column]]) -> Ragged:
+    """Recorded frames, and behind them the mark and ``count`` unwound ones of each event."""
+    import numpy as np
+
+    old = batch.stacks
+    before = old.size.astype(np.int64) if old is not None else np.zeros(batch.count, np.int64)
+    size = before + count + (count > 0)
+    start = np.cumsum(size) - size
+    values = np.zeros(int(size.sum()), np.uint64)
+    if old is not None:
+        place = spread(before)
+        values[np.repeat(start, before) + place] = old.values[np.repeat(old.start.astype(np.int64), before) + place]
+    values[(start + before)[count > 0]] = USER
+    for which, frames in pieces:
+        mine = count[which]
+        values[np.repeat((start + before)[which] + 1, mine) + spread(mine)] = frames
+    return Ragged(values, start, size)
+
+
+def spread(sizes: Column) -> Column:
+    """0, 1, ... up to each size, one after the other."""
+    import numpy as np
+
+    ends = np.cumsum(sizes)
+    out: Column = np.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64) - np.repeat(ends - sizes, sizes)
+    return out

@@ -1,0 +1,61 @@
+"""Stacks to be walked: dumps full of plausible return addresses, and files whose code they lead into."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from probescope.collect.recorded.grounds import Grounds
+from probescope.collect.recorded.lanes import Dumps, Walk
+from probescope.debuginfo.eh_index import FrameIndex
+from probescope.debuginfo.elf import ElfFile
+from probescope.debuginfo.symbolize import AddressSpace, Mapping
+from probescope.model.recording import MappedFile
+
+BASE = 0x7F0000000000
+"""Where the file is mapped, whole, as one piece."""
+STACK = 0x7FFE00000000
+
+
+def grounds(elf: ElfFile) -> Grounds:
+    """One address space with one file."""
+    found = (elf, FrameIndex(elf))
+    space = AddressSpace([MappedFile(start=BASE, size=1 << 32, path="/file")], pid=1)
+
+    def files(_: Mapping) -> tuple[ElfFile, FrameIndex]:
+        return found
+
+    return Grounds([space], files)
+
+
+def walked(where: Grounds, dumps: Sequence[bytes], registers: Sequence[dict[int, int]]) -> list[list[int]]:
+    """The frames of each; ``registers`` by DWARF's numbers, 7 being where the dump begins."""
+    padded = [d + bytes(-len(d) % 8) for d in dumps]
+    words = np.frombuffer(b"".join(padded) + bytes(8), np.uint64)
+    sizes = np.array([len(d) for d in dumps], np.uint64)
+    ends = np.cumsum([len(p) // 8 for p in padded])
+    starts = (ends - [len(p) // 8 for p in padded]).astype(np.uint64)
+    columns = {k: np.array([r.get(k, 0) for r in registers], np.uint64) for k in {*registers[0], 6, 7, 16}}
+    found = Walk(where, Dumps(words, starts, sizes, columns[7]), columns, np.zeros(len(dumps), np.int32)).run()
+    out, at = [], 0
+    for count in found.count.tolist():
+        out.append(found.frames[at : at + count].tolist())
+        at += count
+    return out
+
+
+def random_stack(rng: random.Random, code: Sequence[int], words: int = 64) -> tuple[bytes, dict[int, int]]:
+    """A dump of return addresses, places in the stack and other numbers; and registers."""
+    low = STACK + 8 * rng.randrange(64)
+
+    def word() -> int:
+        kind = rng.randrange(8)
+        if kind < 4:
+            return rng.choice(code) + 1
+        return low + 8 * rng.randrange(words) if kind < 7 else rng.getrandbits(64)
+
+    dump = b"".join(word().to_bytes(8, "little") for _ in range(words))
+    registers = {k: word() for k in (0, 1, 2, 3, 4, 5, 6, *range(8, 16))}
+    return dump, {**registers, 7: low, 16: rng.choice(code)}
