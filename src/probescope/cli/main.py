@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "three questions answered on this machine, explained line by line"),
     "flame": ("flame", "draw counted stacks as a flame graph"),
     "export": ("export", "turn a recording into a file for another program"),
+    "record": ("record", "record events of a command, of tasks or of the machine"),
     "report": ("report", "sum up the samples of a recording"),
     "script": ("script", "print the events of a recording"),
     "stat": ("stat", "count events of a command, of processes or of the machine"),
@@ -198,10 +199,13 @@ def _drop_output() -> None:
 def error_text(e: Exception) -> str:
     """Diagnostics with their carets, or what, where and hints. What is none of our errors is a bug of ours."""
     from probescope.cli.streams import color_wanted
-    from probescope.diagnostics import render_all
-    from probescope.errors import InternalError, ProbescopeError, ScriptError
+    from probescope.diagnostics import render, render_all
+    from probescope.errors import InternalError, NothingToAttach, ProbescopeError, ScriptError
 
     color = color_wanted()
+    if isinstance(e, NothingToAttach):  # said as such: it may be what the script wants
+        told = [render(d, color=color) for d in e.diagnostics if d.severity != "error"]
+        return "".join(f"{line}\n" for line in (*told, e.what))
     if isinstance(e, ScriptError):
         return render_all(e.diagnostics, color=color) + "\n"
     hints = list(e.hints) if isinstance(e, ProbescopeError) else []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from probescope.errors import UsageError
 from probescope.kernel.host import host
 
 _MOST = 100_000
@@ -59,6 +60,17 @@ def cgroup_id(path: str) -> int | None:
     return None
 
 
+def open_folder(path: str) -> int:
+    """A descriptor of a group's folder, for events that are of that group. It is the caller's, and has to live until
+    all events are open. Raises UsageError."""
+    for base in [root_v2(), *mounts().values()]:
+        try:
+            return host().open(f"{base}/{path.strip('/')}", os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            continue
+    raise UsageError(f"there is no cgroup '{path}'", hints=["paths are as in /proc/PID/cgroup"])
+
+
 def own_id() -> int:
     """The id of this process's group in version 2; 0 if that is not mounted."""
     base, path = root_v2(), cgroups_of(host().getpid()).get("", "/")
@@ -74,6 +86,11 @@ def cgroup_path(number: int) -> str:
     if number not in known:
         known.update(_walk(root_v2()))
     return known.get(number, "")
+
+
+def all_cgroups() -> list[tuple[int, str]]:
+    """Id and path of every group of version 2 that there is now."""
+    return list(_walk(root_v2()).items())
 
 
 def snapshot() -> None:

@@ -135,7 +135,7 @@ class Child:
 
 
 _PYTHONS = (signal.SIGPIPE, signal.SIGXFSZ)
-_CHANGED = (*_PYTHONS, signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+_CHANGED = (*_PYTHONS, signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 """Signals that Python ignores, and that we handle: a program expects to find them as they are by default."""
 
 

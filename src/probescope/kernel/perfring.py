@@ -1,9 +1,12 @@
-"""The ring of a perf event: mapped, linearised, walked.
+"""The ring of a perf event: mapped, read in place or linearised, walked.
 
     page 0            struct perf_event_mmap_page: data_head@1024 (the kernel's), data_tail@1032 (ours)
     page 1 ...        data, 2^n pages; a record may wrap around the end
 
     record            u32 type, u16 misc, u16 size (header included), body
+
+A ring that overwrites (the event has FLAG_WRITE_BACKWARD and the mapping is read-only) grows downwards: data_head is
+the start of the newest record, older ones follow, until one that is only partly there.
 
 Source: include/uapi/linux/perf_event.h, kernel/events/ring_buffer.c.
 """
@@ -67,6 +70,40 @@ class PerfRing:
         write_fence()
         self._tail[0] = head
         return data
+
+    def unread(self) -> tuple[list[memoryview], int]:
+        """What came since the last ``release``, as it lies in the ring (one piece, or two where it wraps; a record may
+        be cut in two by that), and the place to ``release``. The pieces are valid until then."""
+        head, tail = self._head[0], self._tail[0]
+        if head == tail:
+            return [], head
+        read_fence()
+        start = tail % self.size
+        first = min(head - tail, self.size - start)
+        pieces = [self._data[start : start + first]]
+        if first < head - tail:
+            pieces.append(self._data[: head - tail - first])
+        return pieces, head
+
+    def release(self, head: int) -> None:
+        """Gives the kernel back the space of everything before ``head``."""
+        write_fence()
+        self._tail[0] = head
+
+    def snapshot(self, *, until: int = -1) -> tuple[bytes, int]:
+        """Of a ring that overwrites, and that is paused: its whole records, newest first, down to the one at ``until``
+        (a place that an earlier snapshot gave; -1: all); and the place of the newest."""
+        head = self._head[0]
+        read_fence()
+        start = head % self.size
+        data = bytes(self._data[start:]) + bytes(self._data[:start])
+        most = self.size if until < 0 else min(self.size, (until - head) % (1 << 64))
+        end = 0
+        for _, _, at, size in walk(data):
+            if at + size > most:
+                break
+            end = at + size
+        return data[:end], head
 
     def close(self) -> None:
         for view in (self._tail, self._head, self._data):

@@ -1,5 +1,6 @@
 """SIGINT, SIGTERM and SIGHUP (the terminal is gone) ask a session to stop, once, where the session is to mind them;
-SIGUSR1 fires ``self:signal`` probes. A second SIGINT ends the process at once."""
+SIGUSR1 fires ``self:signal`` probes, SIGUSR2 asks a recording for another file. A second SIGINT ends the process at
+once."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ class Signals:
     """Installs handlers for the time of a session, and puts back what was there. ``fileno`` is readable after any of
     them. Outside the main thread nothing is installed: the caller stops the session itself."""
 
-    def __init__(self, *, stop: bool = True, usr1: bool = False) -> None:
+    def __init__(self, *, stop: bool = True, usr1: bool = False, usr2: bool = False) -> None:
         import threading
 
         self.stop_asked = 0
@@ -23,7 +24,7 @@ class Signals:
         self._read, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._old_fd = -1
         self._lock = threading.RLock()
-        if threading.current_thread() is not threading.main_thread() or not (stop or usr1):
+        if threading.current_thread() is not threading.main_thread() or not (stop or usr1 or usr2):
             return
         self._old_fd = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for s in (signal.SIGINT, signal.SIGTERM) if stop else ():
@@ -33,7 +34,9 @@ class Signals:
         if stop and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup wants it ignored
             self._old[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._stop)
         if usr1:
-            self._old[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, self._usr1)
+            self._old[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, self._usr)
+        if usr2:
+            self._old[signal.SIGUSR2] = signal.signal(signal.SIGUSR2, self._usr)
 
     def fileno(self) -> int:
         return self._read
@@ -57,8 +60,8 @@ class Signals:
         if number == signal.SIGINT:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-    def _usr1(self, number: int, frame: FrameType | None) -> None:
-        self.fired.append("SIGUSR1")
+    def _usr(self, number: int, frame: FrameType | None) -> None:
+        self.fired.append(name_of(number))
 
     def close(self) -> None:
         for number, handler in self._old.items():

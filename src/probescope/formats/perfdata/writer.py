@@ -10,6 +10,8 @@ COMPRESSED feature tells, so what is compressed at once is never more.
 
 from __future__ import annotations
 
+import io
+import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, BinaryIO
@@ -25,6 +27,8 @@ from probescope.frozen import dataclass, replace
 
 AT_ONCE = 1 << 18
 PAYLOAD = 65520
+_AT_ONCE_PIECES = 512
+"""Of writev(2), which takes 1,024."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +40,95 @@ class WrittenEvent:
     ids: tuple[int, ...] = ()
 
 
-class PerfDataWriter:
+class Records:
+    """Records into ``file``, compressed with ``level`` > 0. ``data_size``: bytes that are in the file."""
+
+    def __init__(self, file: BinaryIO, *, big: bool = False, level: int = 0) -> None:
+        self.file, self.big, self.level = file, big, level
+        self.order = ">" if big else "<"
+        self.deflate = Deflate(level) if level else None
+        self.pending = bytearray()
+        self.written = self.compressed = self.data_size = 0
+        self.finished_round = record(r.FINISHED_ROUND, 0, b"", big)
+        self._fd = file.fileno() if isinstance(file, io.RawIOBase) else -1
+
+    def write(self, records: bytes | memoryview) -> None:
+        """Whole records, as a ring or ``encode`` has them."""
+        self.written += len(records)
+        if self.deflate is None:
+            self._put(records)
+            return
+        self.pending += records
+        if len(self.pending) >= AT_ONCE:
+            self._deflate()
+
+    def visit(self, pieces: Sequence[memoryview]) -> None:
+        """What all rings had, and the end of that round. Without compression it goes into a raw file as it lies, in one
+        system call."""
+        if self.deflate is None:
+            self.written += sum(map(len, pieces))
+            self._put_all([*pieces, memoryview(self.finished_round)])
+            return
+        for piece in pieces:
+            self.write(piece)
+        self.round()
+
+    def plain(self, records: bytes) -> None:
+        """Records that must be found without inflating anything: perf's own."""
+        self._deflate()
+        self._put(records)
+
+    def round(self) -> None:
+        """Nothing that is written later is older than what was written before the round before this one."""
+        self.plain(self.finished_round)
+
+    def _put(self, data: bytes | memoryview) -> None:
+        if self._fd >= 0:
+            self._put_all([memoryview(data)])
+            return
+        self.file.write(data)
+        self.data_size += len(data)
+
+    def _put_all(self, pieces: list[memoryview]) -> None:
+        """A raw file may take less than it is given."""
+        if self._fd < 0:
+            for piece in pieces:
+                self._put(piece)
+            return
+        while pieces:
+            done = os.writev(self._fd, pieces[:_AT_ONCE_PIECES])
+            self.data_size += done
+            while pieces and done >= len(pieces[0]):
+                done -= len(pieces.pop(0))
+            if done:
+                pieces[0] = pieces[0][done:]
+
+    def _deflate(self) -> None:
+        if self.deflate is None or not self.pending:
+            return
+        view = memoryview(bytes(self.pending))
+        self.pending.clear()
+        for start in range(0, len(view), AT_ONCE):
+            out = self.deflate.flush(view[start : start + AT_ONCE])
+            self.compressed += len(out)
+            for at in range(0, len(out), PAYLOAD):
+                piece = out[at : at + PAYLOAD]
+                # not padded: zstd would take the padding for data
+                self._put(struct.pack(self.order + "IHH", r.COMPRESSED, 0, 8 + len(piece)) + piece)
+
+
+class PerfDataWriter(Records):
     """Into ``file``, a seekable binary file at its start. ``write`` whole records, ``round`` after each visit to all
-    rings, ``finish`` once. ``attr_size`` 0: 128 bytes, which perf since 5.13 reads, or as many as the events need."""
+    rings (or ``visit`` for both), ``finish`` once. ``attr_size`` 0: 128 bytes, which perf since 5.13 reads, or as many
+    as the events need."""
 
     def __init__(
         self, file: BinaryIO, events: Sequence[WrittenEvent], *, big: bool = False, level: int = 0, attr_size: int = 0
     ) -> None:
-        self.file, self.big, self.level = file, big, level
+        super().__init__(file, big=big, level=level)
         size = attr_size or max((_needed(one.attr) for one in events), default=128)
         self.events = tuple(replace(one, attr=replace(one.attr, size=size)) for one in events)
-        self.order = ">" if big else "<"
-        self.deflate = Deflate(level) if level else None
-        self.pending = bytearray()
-        self.written = self.compressed = 0
-        self.data_size = self.attrs_size = self.data_at = 0
+        self.attrs_size = 0
         ids = b"".join(struct.pack(f"{self.order}{len(one.ids)}Q", *one.ids) for one in self.events)
         self.attrs_at = FILE_HEADER + len(ids)
         attrs = self._attrs()
@@ -75,44 +153,6 @@ class PerfDataWriter:
         sections = (self.attrs_at, self.attrs_size, self.data_at, data_size, 0, 0)
         magic = MAGIC2_OTHER if self.big else MAGIC2
         return magic + struct.pack(self.order + "12Q", FILE_HEADER, entry, *sections, *bits)
-
-    # --- data
-
-    def write(self, records: bytes | memoryview) -> None:
-        """Whole records, as a ring or ``encode`` has them."""
-        self.written += len(records)
-        if self.deflate is None:
-            self._put(records)
-            return
-        self.pending += records
-        if len(self.pending) >= AT_ONCE:
-            self._deflate()
-
-    def plain(self, records: bytes) -> None:
-        """Records that must be found without inflating anything: perf's own."""
-        self._deflate()
-        self._put(records)
-
-    def round(self) -> None:
-        """Nothing that is written later is older than what was written before the round before this one."""
-        self.plain(record(r.FINISHED_ROUND, 0, b"", self.big))
-
-    def _put(self, data: bytes | memoryview) -> None:
-        self.file.write(data)
-        self.data_size += len(data)
-
-    def _deflate(self) -> None:
-        if self.deflate is None:
-            return
-        view = memoryview(bytes(self.pending))
-        self.pending.clear()
-        for start in range(0, len(view), AT_ONCE):
-            out = self.deflate.flush(view[start : start + AT_ONCE])
-            self.compressed += len(out)
-            for at in range(0, len(out), PAYLOAD):
-                piece = out[at : at + PAYLOAD]
-                # not padded: zstd would take the padding for data
-                self._put(struct.pack(self.order + "IHH", r.COMPRESSED, 0, 8 + len(piece)) + piece)
 
     # --- end
 

@@ -79,15 +79,20 @@ FLAG_COMM = 1 << 9
 FLAG_FREQ = 1 << 10
 FLAG_ENABLE_ON_EXEC = 1 << 12
 FLAG_TASK = 1 << 13
+FLAG_INHERIT_STAT = 1 << 11
 FLAG_WATERMARK = 1 << 14
+FLAG_MMAP_DATA = 1 << 17
 FLAG_SAMPLE_ID_ALL = 1 << 18
 FLAG_EXCLUDE_CALLCHAIN_KERNEL = 1 << 21
 FLAG_EXCLUDE_CALLCHAIN_USER = 1 << 22
+FLAGS_PRECISE = 3 << 15
+FLAG_PRECISE_1 = 1 << 15
 FLAG_MMAP2 = 1 << 23
 FLAG_COMM_EXEC = 1 << 24
 FLAG_USE_CLOCKID = 1 << 25
 FLAG_CONTEXT_SWITCH = 1 << 26
 FLAG_WRITE_BACKWARD = 1 << 27
+FLAG_NAMESPACES = 1 << 28
 FLAG_KSYMBOL = 1 << 29
 FLAG_BPF_EVENT = 1 << 30
 FLAG_CGROUP = 1 << 32
@@ -117,9 +122,25 @@ PERF_SAMPLE_RAW = 1 << 10
 PERF_SAMPLE_BRANCH_STACK = 1 << 11
 PERF_SAMPLE_REGS_USER = 1 << 12
 PERF_SAMPLE_STACK_USER = 1 << 13
+PERF_SAMPLE_WEIGHT = 1 << 14
+PERF_SAMPLE_DATA_SRC = 1 << 15
 PERF_SAMPLE_IDENTIFIER = 1 << 16
 PERF_SAMPLE_REGS_INTR = 1 << 18
+PERF_SAMPLE_PHYS_ADDR = 1 << 19
 PERF_SAMPLE_CGROUP = 1 << 21
+PERF_SAMPLE_DATA_PAGE_SIZE = 1 << 22
+PERF_SAMPLE_CODE_PAGE_SIZE = 1 << 23
+PERF_SAMPLE_WEIGHT_STRUCT = 1 << 24
+
+PERF_SAMPLE_BRANCH_ANY = 1 << 3
+PERF_SAMPLE_BRANCH: Mapping[str, int] = {
+    name: 1 << bit
+    for bit, name in enumerate(
+        "u k hv any any_call any_ret ind_call abort_tx in_tx no_tx cond stack ind_jmp call no_flags no_cycles "
+        "save_type hw_index priv counter".split()
+    )
+}
+"""``branch_sample_type`` by the names that perf record -j gives to its bits."""
 
 PERF_FORMAT_TOTAL_TIME_ENABLED = 1 << 0
 PERF_FORMAT_TOTAL_TIME_RUNNING = 1 << 1

@@ -1,0 +1,80 @@
+"""Commands that come while it records, as perf record --control takes them: lines of ``enable [EVENT]``, ``disable
+[EVENT]``, ``snapshot``, ``stop``, ``ping``, ``evlist``; each is answered by ``ack``.
+
+    fd:CTL[,ACK]        descriptors that we were given
+    fifo:CTL[,ACK]      named pipes
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+from probescope.errors import UsageError
+
+COMMANDS = ("enable", "disable", "snapshot", "stop", "ping", "evlist")
+_MOST = 4096
+
+
+class Control:
+    """``spec`` empty: no commands. Raises UsageError for one that cannot be used."""
+
+    def __init__(self, spec: str) -> None:
+        self._in = self._ack = -1
+        self._owned: list[int] = []
+        self._rest = b""
+        self.stopped = False
+        if not spec:
+            return
+        kind, _, rest = spec.partition(":")
+        ctl, _, ack = rest.partition(",")
+        if kind not in {"fd", "fifo"} or not ctl:
+            raise UsageError(f"'{spec}' is no control channel", hints=["--control fd:CTL[,ACK] or fifo:CTL[,ACK]"])
+        try:
+            if kind == "fd":
+                self._in, self._ack = int(ctl), int(ack) if ack else -1
+                for fd in (self._in, self._ack):
+                    if fd != -1:
+                        os.fstat(fd)
+            else:
+                # both ways: a reader does not wait for a writer so, and sees no end when one leaves
+                self._in = self._opened(ctl)
+                self._ack = self._opened(ack) if ack else -1
+        except (OSError, ValueError) as e:
+            self.close()
+            raise UsageError(f"cannot use the control channel {spec}: {e}") from None
+        os.set_blocking(self._in, False)
+
+    def _opened(self, path: str) -> int:
+        fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._owned.append(fd)
+        return fd
+
+    def fileno(self) -> int:
+        return self._in
+
+    def commands(self) -> Iterator[str]:
+        """Those that have come, whole lines."""
+        if self._in < 0:
+            return
+        with suppress(BlockingIOError):
+            self._rest += os.read(self._in, _MOST)
+        *lines, self._rest = self._rest.split(b"\n")
+        self._rest = self._rest[:_MOST]
+        for line in lines:
+            command = line.replace(b"\0", b"").decode("utf-8", "replace").strip()
+            if command.split(" ")[0] in COMMANDS:
+                self.stopped = self.stopped or command == "stop"
+                yield command
+
+    def answer(self, command: str, text: str = "") -> None:
+        if self._ack >= 0:
+            with suppress(OSError):
+                os.write(self._ack, f"{text}ack\n".encode())
+
+    def close(self) -> None:
+        for fd in self._owned:
+            os.close(fd)
+        self._owned.clear()
+        self._in = self._ack = -1

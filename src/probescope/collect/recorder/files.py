@@ -1,0 +1,124 @@
+"""The files of a recording: one, or several that follow each other; or a pipe."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from probescope.collect.recorder import about
+from probescope.collect.recorder.opening import RingEvent
+from probescope.collect.recorder.request import PIPE, RecordRequest
+from probescope.errors import UsageError
+from probescope.formats.perfdata.attr import FIELDS, Attr
+from probescope.formats.perfdata.meta import BuildId
+from probescope.formats.perfdata.pipe_writer import PipeWriter
+from probescope.formats.perfdata.writer import PerfDataWriter, WrittenEvent
+from probescope.formats.symbolfile import SUFFIX
+from probescope.kernel.perf_attr import PerfAttr
+
+_SHARED = tuple(name for name, _, _ in FIELDS if name in PerfAttr.__slots__)
+
+
+def written_attr(attr: PerfAttr) -> Attr:
+    """As files have it."""
+    return Attr(**{name: getattr(attr, name) for name in _SHARED}, flags=attr.flags)
+
+
+class Files:
+    """``begin`` and ``finish`` each file; ``visit`` and ``records`` in between. Raises UsageError where a file cannot
+    be made, OSError where it cannot be written."""
+
+    def __init__(self, request: RecordRequest, events: Sequence[RingEvent], ids: Sequence[Sequence[int]]) -> None:
+        self._request = request
+        self._events = list(events)
+        self._written = [WrittenEvent(written_attr(e.attr), e.name, tuple(i)) for e, i in zip(events, ids, strict=True)]
+        self._tracing = about.tracing_data(events)
+        self._features = about.features(events, request.words, clockid=request.sampling.clockid)
+        self._kept: deque[str] = deque()
+        self._writer: PerfDataWriter | PipeWriter | None = None
+        self._file: io.FileIO | None = None
+        self.path = request.output
+        self.size = 0
+
+    @property
+    def pipe(self) -> bool:
+        return self._request.output == PIPE
+
+    def begin(self) -> None:
+        r = self._request
+        if self.pipe:
+            fd = os.dup(sys.stdout.fileno())
+            self._file = io.FileIO(fd, "w")
+            self._writer = PipeWriter(self._file, self._written, self._features, tracing=self._tracing, level=r.level)
+        else:
+            self._keep_old()
+            try:
+                self._file = io.FileIO(r.output, "w")
+            except OSError as e:
+                raise UsageError(f"cannot write {r.output}: {e.strerror}", hints=["-o FILE names another"]) from None
+            os.chmod(self._file.fileno(), 0o600)
+            self._writer = PerfDataWriter(self._file, self._written, level=r.level)
+
+    def _keep_old(self) -> None:
+        """As perf does: the last recording of this name becomes NAME.old, with what lies beside it."""
+        name = self._request.output
+        try:
+            if not os.path.isfile(name) or not os.path.getsize(name):
+                return
+            os.replace(name, name + ".old")
+        except OSError:
+            return
+        with suppress(OSError):
+            os.unlink(name + ".old" + SUFFIX)
+        with suppress(OSError):
+            os.replace(name + SUFFIX, name + ".old" + SUFFIX)
+
+    @property
+    def writer(self) -> PerfDataWriter | PipeWriter:
+        assert self._writer is not None
+        return self._writer
+
+    @property
+    def data_size(self) -> int:
+        return self.writer.data_size
+
+    def records(self, records: Iterable[bytes]) -> None:
+        """Many small ones in few writes."""
+        self.writer.write(b"".join(records))
+
+    def finish(self, build_ids: Sequence[BuildId] = (), more: dict[str, Any] | None = None) -> None:
+        """What is still compressed is written, and, of a file, its header."""
+        assert self._file is not None
+        if isinstance(self._writer, PerfDataWriter):
+            features = {**self._features, **(more or {})}
+            self._writer.finish(features, build_ids=build_ids, tracing=self._tracing)
+        elif self._writer is not None:
+            self._writer.finish()
+        self.size = 0 if self.pipe else os.fstat(self._file.fileno()).st_size
+        self._file.close()
+        self._writer = None
+
+    def name_by_time(self) -> str:
+        """Renames the finished file to NAME.YYYYMMDDHHMMSSuu; the oldest goes when there are too many. Its path."""
+        now = time.time()
+        stamp = time.strftime("%Y%m%d%H%M%S", time.localtime(now)) + f"{int(now % 1 * 100):02}"
+        path = f"{self._request.output}.{stamp}"
+        os.replace(self._request.output, path)
+        self._kept.append(path)
+        while self._request.switch.most and len(self._kept) > self._request.switch.most:
+            old = self._kept.popleft()
+            for name in (old, old + SUFFIX):
+                with suppress(OSError):
+                    os.unlink(name)
+        return path
+
+    def close(self) -> None:
+        """After an error: what is there stays, as that of a recorder that was killed."""
+        if self._file is not None and not self._file.closed:
+            self._file.close()

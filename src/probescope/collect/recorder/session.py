@@ -1,0 +1,277 @@
+"""From open to finish.
+
+open all, side-band on ─► file, its start state ─► command made, enabled, let go ─► drain whenever a ring is half
+full, until the command ends, its tasks do, a signal or a command says so ─► off, drain, finish the file
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from probescope.collect.recorder import targets
+from probescope.collect.recorder.control import Control
+from probescope.collect.recorder.files import Files, written_attr
+from probescope.collect.recorder.finishing import finish_file
+from probescope.collect.recorder.opening import SIDE, SNAPSHOT, RingEvent
+from probescope.collect.recorder.request import Recorded, RecordRequest, Written
+from probescope.collect.recorder.rings import Places, Rings
+from probescope.collect.recorder.sampling import ring_events
+from probescope.collect.recorder.starting import Start
+from probescope.formats.perfdata.layout import layout_of
+from probescope.frozen import replace
+from probescope.kernel.child import Child
+from probescope.kernel.host import host
+from probescope.kernel.machine import online_cpus, sysctl_int
+from probescope.kernel.perfring import walk
+from probescope.kernel.signals import Signals
+from probescope.kernel.uapi import perf as u
+
+_AT_LEAST_MS = 1000
+"""How often what has come is written, however little: what a recorder that is killed leaves behind."""
+_PIECE = 1 << 18
+
+
+def record(request: RecordRequest) -> Recorded:
+    """Blocks until it is over. Raises KernelError, UsageError, LimitError."""
+    signals = Signals(usr2=True)
+    child: Child | None = None
+    rings: Rings | None = None
+    run: _Run | None = None
+    try:
+        child = Child(request.command) if request.command else None
+        rings = Rings(*_asked(request, child), pages=request.pages or default_pages(), shrink=not request.pages)
+        run = _Run(request, rings, child, signals)
+        return run.all()
+    finally:
+        if run is not None:
+            run.close()
+        if rings is not None:
+            rings.close()
+        if child is not None:
+            child.close()
+        signals.close()
+
+
+def default_pages() -> int:
+    """As many pages a CPU as every user may lock, less the one in front: 128 as kernels come."""
+    kib = (sysctl_int("kernel.perf_event_mlock_kb") or 516) - host().page_size // 1024
+    pages = max(kib * 1024 // host().page_size, 1)
+    return 1 << min(pages.bit_length() - 1, 12)
+
+
+def _asked(request: RecordRequest, child: Child | None) -> tuple[list[RingEvent], Places]:
+    tids = targets.threads(request)
+    only_child = child is not None and not tids and not request.whole_cpus
+    places = Places(
+        request.cpus or tuple(online_cpus()),
+        (child.pid,) if child is not None and only_child else tids,
+        request.per_thread,
+    )
+    inherit = request.inherit and not request.per_thread
+    events = ring_events(request.counters, request.sampling, request.filters, inherit=inherit, machine=host().machine)
+    events = [replace(e, cgroup=request.cgroups.get(i, -1)) for i, e in enumerate(events)]
+    if only_child:
+        events = [_on_exec(e, late=request.delay_ms != 0) for e in events]
+    return events, places
+
+
+def _on_exec(e: RingEvent, *, late: bool) -> RingEvent:
+    """The command's events begin with its exec; with a delay only what tells of tasks does."""
+    if e.ring == SIDE:
+        return replace(e, attr=replace(e.attr, flags=e.attr.flags | u.FLAG_DISABLED | u.FLAG_ENABLE_ON_EXEC))
+    if late or not e.attr.flags & u.FLAG_DISABLED:
+        return e
+    return replace(e, attr=replace(e.attr, flags=e.attr.flags | u.FLAG_ENABLE_ON_EXEC))
+
+
+class _Run:
+    def __init__(self, request: RecordRequest, rings: Rings, child: Child | None, signals: Signals) -> None:
+        self._request = request
+        self._rings = rings
+        self._child = child
+        self._signals = signals
+        self._files = Files(request, rings.events, rings.ids)
+        self._control = Control(request.control)
+        self._done: list[Written] = []
+        self._woken = 0
+        self._total = 0
+        self._snapshots: dict[int, int] = {}
+        self._overwrites = any(e.ring == SNAPSHOT for e in rings.events)
+        side = len(rings.events) - 1
+        self._start = Start(
+            layout_of(written_attr(rings.events[side].attr)), rings.ids[side][0] if rings.ids[side] else 0
+        )
+
+    # --- the whole
+
+    def all(self) -> Recorded:
+        self._watch()
+        self._files.begin()
+        if not self._late_start:
+            self._tell_start()
+        on_exec = self._child is not None and not self._request.whole_cpus and not targets.threads(self._request)
+        if not self._request.delay_ms and not on_exec:
+            self._rings.enable()
+        begun = time.monotonic()
+        if self._child is not None:
+            self._child.start()
+        self._loop(begun)
+        self._rings.stop()
+        self._drain()
+        self._snapshot()
+        self._finish(last=True)
+        return self._recorded()
+
+    @property
+    def _late_start(self) -> bool:
+        return self._request.tail or self._overwrites
+
+    def _watch(self) -> None:
+        poller = self._rings.poller
+        poller.add(self._signals.fileno())
+        if self._child is not None and self._child.fileno() >= 0:
+            poller.add(self._child.fileno())
+        if self._control.fileno() >= 0:
+            poller.add(self._control.fileno())
+
+    def _tell_start(self) -> None:
+        """The kernel, then processes: rings are emptied in between, since that may take a while."""
+        r = self._request
+        self._files.records(self._start.kernel())
+        some: list[bytes] = []
+        size = 0
+        for one in self._start_state():
+            some.append(one)
+            size += len(one)
+            if size > _PIECE:
+                self._files.records(some)
+                some, size = [], 0
+                self._drain()
+        self._files.records(some)
+        if r.sampling.cgroups and "cgroup" in r.start:
+            self._files.records(self._start.cgroups())
+
+    def _start_state(self) -> Iterator[bytes]:
+        r = self._request
+        if "task" not in r.start:
+            return
+        pids = targets.processes(r, self._child.pid if self._child is not None else 0)
+        data = r.sampling.addresses or r.sampling.call_graph == "dwarf"
+        yield from self._start.tasks(pids, maps="mmap" in r.start, data=data, namespaces=r.sampling.namespaces)
+
+    # --- the loop
+
+    def _loop(self, begun: float) -> None:
+        r = self._request
+        enable_at = begun + r.delay_ms / 1000 if r.delay_ms > 0 else None
+        switch_at = begun + r.switch.time_ms / 1000 if r.switch.time_ms else None
+        while not self._over():
+            now = time.monotonic()
+            if enable_at is not None and now >= enable_at:
+                self._rings.enable()
+                enable_at = None
+            if switch_at is not None and now >= switch_at:
+                self._switch()
+                switch_at = now + r.switch.time_ms / 1000
+            due = [t for t in (enable_at, switch_at, now + _AT_LEAST_MS / 1000) if t is not None]
+            self._rings.wait(max(0, int((min(due) - now) * 1000) + 1))
+            self._drain()
+            self._heed()
+            if r.switch.size and self._files.data_size >= r.switch.size:
+                self._switch()
+
+    def _heed(self) -> None:
+        """Signals and commands."""
+        self._signals.drain()
+        fired, self._signals.fired = self._signals.fired, []
+        if fired and self._request.switch.signal:
+            self._switch()
+        for command in self._control.commands():
+            self._control.answer(command, self._obey(command))
+
+    def _obey(self, command: str) -> str:
+        word, _, name = command.partition(" ")
+        only = [i for i, e in enumerate(self._rings.events) if e.name == name] if name else None
+        if word == "enable":
+            self._rings.enable(only)
+        elif word == "disable":
+            self._rings.disable(only)
+        elif word == "snapshot":
+            self._switch()
+        elif word == "evlist":
+            return "".join(f"{e.name}\n" for e in self._rings.events)
+        return ""
+
+    def _over(self) -> bool:
+        if self._signals.stop_asked or self._control.stopped:
+            return True
+        if self._child is not None and self._child.ended():
+            return True
+        limit = self._request.max_size
+        if limit and self._total + self._files.data_size >= limit:
+            return True
+        return self._rings.over and (self._child is None or not self._request.whole_cpus)
+
+    def _drain(self) -> None:
+        visits = self._rings.visit()
+        if visits:
+            self._woken += 1
+            self._files.writer.visit([piece for v in visits for piece in v.pieces])
+            self._rings.release(visits)
+
+    def _snapshot(self) -> None:
+        """What the rings that overwrite hold, oldest first."""
+        pausing = [o for o in self._rings.opened if self._rings.events[o.which].ring == SNAPSHOT]
+        for o in pausing:
+            o.event.pause_output(True)
+        for i, ring in enumerate(self._rings.rings):
+            if ring.kind == SNAPSHOT:
+                data, head = ring.ring.snapshot(until=self._snapshots.get(i, -1))
+                self._snapshots[i] = head
+                places = [(at, size) for _, _, at, size in walk(data)]
+                self._files.records(data[at : at + size] for at, size in reversed(places))
+        if pausing:
+            self._files.writer.round()
+        for o in pausing:
+            o.event.pause_output(False)
+
+    # --- files
+
+    def _switch(self) -> None:
+        """Another file."""
+        if self._files.pipe:
+            return
+        self._drain()
+        self._snapshot()
+        self._finish(last=False)
+        self._files.begin()
+        if not self._late_start:
+            self._tell_start()
+
+    def _finish(self, *, last: bool) -> None:
+        if self._late_start:
+            self._tell_start()
+        self._total += self._files.data_size
+        named = bool(self._request.switch) or self._request.timestamp_name
+        self._done.append(finish_file(self._files, self._request, self._rings, last=last, named=named))
+
+    def _recorded(self) -> Recorded:
+        lost = sum(one for _, _, one in self._rings.counts())
+        code = 0
+        if self._child is not None:
+            self._child.close()
+            code = self._child.exit_code()
+        return Recorded(
+            tuple(self._done),
+            self._woken,
+            lost,
+            self._rings.pages,
+            code,
+            self._signals.stop_asked,
+            tuple(self._rings.notes),
+        )
+
+    def close(self) -> None:
+        self._files.close()
+        self._control.close()

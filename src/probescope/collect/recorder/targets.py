@@ -1,0 +1,52 @@
+"""Whose events: threads of what was asked for, and whose names and mappings have to be told at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from probescope.collect.recorder.request import RecordRequest
+from probescope.errors import UsageError
+from probescope.kernel import procfs
+
+
+def threads(request: RecordRequest) -> tuple[int, ...]:
+    """Of the processes, and those that were named. Raises UsageError if a process is not there."""
+    found: list[int] = []
+    for pid in request.pids:
+        tids = procfs.threads(pid)
+        if not tids:
+            raise UsageError(f"there is no process {pid}", hints=["pgrep -a NAME finds processes"])
+        found += tids
+    for tid in request.tids:
+        if not procfs.alive(tid):
+            raise UsageError(f"there is no thread {tid}", hints=["ps -eLf lists threads"])
+        found.append(tid)
+    return tuple(dict.fromkeys(found))
+
+
+def processes(request: RecordRequest, child: int) -> Sequence[int]:
+    """All, if CPUs are recorded; else those that were asked for and what came of them, and the command."""
+    if request.whole_cpus:
+        return procfs.pids()
+    asked = dict.fromkeys([*request.pids, *map(procfs.leader, request.tids), *([child] if child else [])])
+    return _with_children(list(asked)) if request.inherit else list(asked)
+
+
+def _with_children(pids: list[int]) -> list[int]:
+    """Files of a recording that goes on begin with what has been started since."""
+    children: dict[int, list[int]] = {}
+    for pid in procfs.pids():
+        children.setdefault(procfs.parent(pid), []).append(pid)
+    out: dict[int, None] = {}
+    todo = pids
+    while todo:
+        pid = todo.pop(0)
+        if pid not in out:
+            out[pid] = None
+            todo += children.get(pid, [])
+    return list(out)
+
+
+def of_user(uid: int) -> list[int]:
+    """Processes whose real user it is."""
+    return [p for p in procfs.pids() if procfs.status(p).get("Uid", "").split()[:1] == [str(uid)]]
