@@ -8,8 +8,8 @@
         inlined inner [0x1018, 0x1028)                 inner prog.c:12  <- the row of the line table
 
 What is read of a file are the units that addresses lie in; of a unit once its line program and its functions with code,
-of a function once the calls inside it. Measured for a kernel of 590 MB: 15 ms for the first address of a unit, 10 us for
-another one of the same function, 0.3 us for one asked before; at most 250 MB of memory, 64 of them bytes of the file
+of a function once the calls inside it. Measured for a kernel of 590 MB: 15 ms for the first address of a unit, 10 us
+for another one of the same function, 0.3 us for one asked before; at most 250 MB of memory, 64 of them of the file
 (more where sections are compressed: such are unpacked whole). Source: DWARF 5, 3.3.8.
 """
 
