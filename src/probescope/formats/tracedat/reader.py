@@ -12,25 +12,22 @@ import numpy as np
 from probescope.errors import FormatError
 from probescope.formats.perfdata.damage import Tally
 from probescope.formats.tracedat import options as o
+from probescope.formats.tracedat.batching import Batching, page_fields, page_layout
 from probescope.formats.tracedat.container import Buffer, Contents, read_contents
-from probescope.formats.tracedat.merge import Merged, merged
+from probescope.formats.tracedat.merge import merged
 from probescope.formats.tracedat.pages import PageReader
 from probescope.formats.tracedat.ring import Block, Layout, decode
 from probescope.formats.tracedat.times import corrected
 from probescope.formats.tracing.event_format import parse_event_format
-from probescope.formats.tracing.fields import Records
 from probescope.formats.tracing.symbols import Context, PrintkFormats, Symbols
-from probescope.model.recording import Damage, EventBatch, EventType, LostEvents, Machine, Ragged, RawField
+from probescope.model.recording import Damage, EventBatch, EventType, Machine
 
 if TYPE_CHECKING:
     from probescope.formats.tracedat.container import CpuData
-    from probescope.model.recording import Column
 
 PAGES_IN_HAND = 512  # of all CPUs together, of 4 KiB: 2 MiB, with the columns of their events in the processor's caches
 MOST_COMMS = 1 << 20
-MOST_PAGE = 1 << 22
 UNKNOWN = "unknown"
-_PAGE_FIELD = re.compile(r"field:[^;\n]*?\b(timestamp|commit|data);\s*offset:\s*(\d{1,9});\s*size:\s*(\d{1,9})")
 _COMM = re.compile(r"^\s*(\d{1,10}) (.{0,256})$", re.MULTILINE)
 
 
@@ -60,7 +57,7 @@ class TraceDat:
         self._opening = Tally()
         self.contents: Contents = read_contents(file, self.name, self._size, self._opening)
         self._reading = Tally()
-        self._page = _page_fields(self.contents)
+        self._page = page_fields(self.contents.header_page)
         self.events = _events(self.contents, self._opening)
         self.comms = {int(pid): comm for pid, comm in _COMM.findall(self.contents.cmdlines)[:MOST_COMMS]}
         self.symbols = Symbols(self.contents.kallsyms)
@@ -121,11 +118,10 @@ class TraceDat:
         streams = [self._blocks(buffer, cpu, len(sources)) for _, buffer, cpu in sources]
         cpus = np.array([min(cpu.cpu, (1 << 31) - 1) for _, _, cpu in sources] or [0], np.int32)
         buffers = np.array([i for i, _, _ in sources] or [0], np.int32)
-        ids = _index_by_id(self.events)
-        where = _common_fields(self.events)
+        batching = Batching(self.events, self.contents.big, self.long_size, self._reading)
         for round_ in merged(streams):
             if len(round_.time) or round_.lost:
-                yield self._batch(round_, cpus, buffers, ids, where)
+                yield batching.batch(round_, cpus, buffers if len(self.contents.buffers) > 1 else None)
 
     def _blocks(self, buffer: Buffer, cpu: CpuData, streams: int) -> Iterator[Block]:
         layout = self._layout(buffer)
@@ -141,37 +137,11 @@ class TraceDat:
             yield Block(block.values, block.start, block.size, time, block.lost)
 
     def _layout(self, buffer: Buffer) -> Layout | None:
-        commit_at, commit_size = self._page.get("commit", (8, self.contents.long_size))
-        data_at = self._page.get("data", (8 + self.contents.long_size, 0))[0]
-        size = buffer.page_size
-        fine = 64 <= size <= MOST_PAGE and size % 4 == 0 and commit_size in {4, 8} and data_at % 4 == 0
-        if not fine or not commit_at >= 8 or not commit_at + commit_size <= data_at <= size - 8:
-            about = f"pages of {size} bytes, data at {data_at}: such cannot be read"
+        found = page_layout(self._page, self.contents.big, self.contents.long_size, buffer.page_size)
+        if found is None:
+            about = f"pages of {buffer.page_size} bytes with parts at {self._page}: such cannot be read"
             self._reading.add("layout", about, count=1)
-            return None
-        return Layout(self.contents.big, size, commit_at, commit_size, data_at)
-
-    def _batch(
-        self, m: Merged, cpus: Column, buffers: Column, ids: Column, where: tuple[RawField, RawField]
-    ) -> EventBatch:
-        raw = Ragged(m.values, m.start, m.size)
-        records = Records(raw, self.contents.big, self.long_size)
-        kind = ids[np.minimum(records.field(where[0]), np.uint64(len(ids) - 1)).astype(np.int64)]
-        strange = int((kind == len(self.events) - 1).sum())
-        if strange:
-            self._reading.add("event", "events of kinds that the file does not describe", count=strange)
-        tid = records.field(where[1]).astype(np.uint32).view(np.int32)
-        cpu = cpus[m.source]
-        numbers = {"buffer": buffers[m.source]} if len(self.contents.buffers) > 1 else {}
-        between = tuple((i, self._lost(m, i, int(cpus[source]), count)) for i, source, count in m.lost)
-        none = np.full(len(cpu), -1, np.int32)
-        period = np.ones(len(cpu), np.uint64)
-        return EventBatch(len(cpu), kind, m.time, cpu, none, tid, period, raw=raw, numbers=numbers, between=between)
-
-    @staticmethod
-    def _lost(m: Merged, at: int, cpu: int, count: int) -> LostEvents:
-        time = int(m.time[at]) if at < len(m.time) else 0
-        return LostEvents(time=time, cpu=cpu, count=max(0, count), kind="overrun")
+        return found
 
     def latency(self) -> Iterator[str]:
         """The text of a latency tracer, where the recording is one: line by line, ends included."""
@@ -197,11 +167,6 @@ class TraceDat:
         self.close()
 
 
-def _page_fields(contents: Contents) -> dict[str, tuple[int, int]]:
-    """(offset, size) of a page's parts, as the kernel says in header_page."""
-    return {name: (int(offset), int(size)) for name, offset, size in _PAGE_FIELD.findall(contents.header_page)}
-
-
 def _events(contents: Contents, damage: Tally) -> tuple[EventType, ...]:
     """Each number once; the last one is for events of no known kind."""
     out: dict[int, EventType] = {}
@@ -213,22 +178,3 @@ def _events(contents: Contents, damage: Tally) -> tuple[EventType, ...]:
             continue
         out.setdefault(event.id, event)
     return (*out.values(), EventType(UNKNOWN))
-
-
-def _index_by_id(events: tuple[EventType, ...]) -> Column:
-    """From an event's number to its index; the last entry is for numbers that are none."""
-    table = np.full((1 << 16) + 1, len(events) - 1, np.int32)
-    for i, event in enumerate(events[:-1]):
-        if 0 < event.id < 1 << 16:
-            table[event.id] = i
-    return table
-
-
-def _common_fields(events: tuple[EventType, ...]) -> tuple[RawField, RawField]:
-    """``common_type`` and ``common_pid``, the same in all events."""
-    kind = next((f for e in events if (f := e.field("common_type"))), None)
-    pid = next((f for e in events if (f := e.field("common_pid"))), None)
-    return (
-        kind or RawField("common_type", "unsigned short", 0, 2, False),
-        pid or RawField("common_pid", "int", 4, 4, True),
-    )
