@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from probescope.formats.perfdata.mapped import Mapped
+    from probescope.formats.perfdata.walk import Places
+
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
     Words = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -29,30 +32,51 @@ _IDLE = 3
 
 class Buffer:
     """``data``: bytes, ``words``: the same as native numbers. ``front``: first byte of the piece; ``room``: first
-    word in use."""
+    word in use. ``mapped``: bytes that the kernel keeps, which need not be held together."""
 
-    __slots__ = ("big", "data", "front", "room", "words")
+    __slots__ = ("big", "data", "front", "mapped", "room", "words")
 
-    def __init__(self, data: Bytes, front: int, big: bool) -> None:
-        self.data, self.front, self.big = data, front, big
+    def __init__(self, data: Bytes, front: int, big: bool, mapped: Mapped | None = None) -> None:
+        self.data, self.front, self.big, self.mapped = data, front, big, mapped
         self.room = front // 8
         self.words: Words = data[: len(data) // 8 * 8].view(">u8" if big else "<u8")
         if big:
             self.words = self.words.astype(np.uint64)
+
+    def part(self, first: int, end: int) -> Buffer:
+        """The words from ``first`` to before ``end``, to be looked at."""
+        out = Buffer.__new__(Buffer)
+        out.data, out.words = self.data[first * 8 : end * 8], self.words[first:end]
+        out.front = out.room = 0
+        out.big, out.mapped = self.big, None
+        return out
+
+    def rows(self, at: Places, count: int) -> Words:
+        """``count`` words from each of these places on, a row for each: one copy of a piece, not of each word. None may
+        go on behind the end."""
+        kind = np.dtype((np.void, count * 8))
+        pieces: Any = np.ndarray((max(len(self.words) - count + 1, 0),), kind, self.words.data, 0, (8,))
+        rows: Words = pieces[at].view(np.uint64).reshape(len(at), count)
+        return rows
 
     def halves(self, at: Any) -> Any:
         """The i4 numbers at these places, counted in fours of bytes."""
         view = self.data[: len(self.words) * 8].view(">i4" if self.big else "<i4")
         return view[at].astype(np.int32, copy=False)
 
-    def split(self, words: Words) -> tuple[Any, Any]:
-        """The i4 numbers at the lower and the higher address of each word."""
-        both = words.view(np.int32)
+    def split(self, rows: Words, at: int) -> tuple[Any, Any]:
+        """The i4 numbers at the lower and the higher address of a word of each row."""
         first = int((sys.byteorder == "big") != self.big)
-        return both[first::2].copy(), both[1 - first :: 2].copy()
+        return rows.view(np.int32)[:, 2 * at + first], rows.view(np.int32)[:, 2 * at + 1 - first]
 
-    def first_halves(self, words: Words) -> Any:
-        return words.view(np.int32)[int((sys.byteorder == "big") != self.big) :: 2].copy()
+    def first_halves(self, rows: Words, at: int) -> Any:
+        return rows.view(np.int32)[:, 2 * at + int((sys.byteorder == "big") != self.big)]
+
+    def low(self, words: Words) -> Places:
+        """The u4 number at the lower address of each word."""
+        if self.big:
+            return (words >> np.uint64(32)).view(np.int64)
+        return (words & np.uint64(0xFFFFFFFF)).view(np.int64)
 
     def take_room(self, words: int) -> int:
         """Where ``words`` may be put; -1 if there is no room for them."""

@@ -9,6 +9,7 @@ import numpy as np
 from probescope.errors import FormatError
 from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.damage import Tally
+from probescope.formats.perfdata.order import Rows
 from probescope.formats.perfdata.samples import Parts, gather
 from probescope.formats.perfdata.sideband import Trailer, body_of, side_record
 from probescope.model.recording import EventBatch, Ragged, SideRecord
@@ -16,7 +17,6 @@ from probescope.model.recording import EventBatch, Ragged, SideRecord
 if TYPE_CHECKING:
     from probescope.formats.perfdata.ids import Events
     from probescope.formats.perfdata.layout import Layout
-    from probescope.formats.perfdata.order import Rows
 
     Column = np.ndarray[Any, Any]
 
@@ -31,12 +31,15 @@ class Columns:
         self.big, self.events, self.tally = big, events, tally
 
     def batch(self, rows: Rows) -> EventBatch | None:
+        rows = near(rows)
         sample = rows.heads.astype(np.uint32) == r.SAMPLE
         known = sample & (rows.event >= 0)
         others = np.flatnonzero(~known)
+        mine = rows
         if len(others):
+            mine = rows.picked(np.flatnonzero(known))
             others = self.strangers(rows, others, sample)
-        samples, dropped = self.samples(rows.picked(known) if not known.all() else rows)
+        samples, dropped = self.samples(mine)
         if dropped is not None:
             known[np.flatnonzero(known)[dropped]] = False
         between = self.between(rows, others, np.cumsum(known)[others]) if len(others) else ()
@@ -203,3 +206,11 @@ class Columns:
         if back and len(mine):
             pid[mine] = rows.buffer.halves((end[mine] - back) * 2)
             tid[mine] = rows.buffer.halves((end[mine] - back) * 2 + 1)
+
+
+def near(rows: Rows) -> Rows:
+    """The same in the part of their buffer that they lie in: it can be as large as the file."""
+    if not len(rows.at):
+        return rows
+    first, end = int(rows.at.min()), int((rows.at + rows.size).max())
+    return Rows(rows.buffer.part(first, end), rows.heads, rows.at - first, rows.time, rows.event, rows.base + first * 8)

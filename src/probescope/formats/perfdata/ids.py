@@ -25,6 +25,20 @@ if TYPE_CHECKING:
 KNOWN_READ = 31
 
 
+MOST_APART = 1 << 16
+
+
+def _table(order: list[int], ids: dict[int, int]) -> Column | None:
+    """Indices by id, from the first on, where ids lie close together, as the kernel gives them. What is none is -1, as
+    is the last, where all beyond end up."""
+    if not order or order[-1] - order[0] >= MOST_APART:
+        return None
+    table = np.full(order[-1] - order[0] + 2, -1, np.int32)
+    for one in order:
+        table[one - order[0]] = ids[one]
+    return table
+
+
 class Events:
     """Attributes and ids as columns. As perf has it, id 0 (what perf made itself) is of the first event; so is
     everything where there is only one event, or no record but samples has an id."""
@@ -37,6 +51,8 @@ class Events:
         order = sorted(ids)
         self.ids = np.array(order, np.uint64)
         self.index_of = np.array([ids[one] for one in order], np.int32)
+        self.first_id = np.uint64(order[0] if order else 0)
+        self.table = _table(order, ids)
         first = self.layouts[0]
         self.id_at, self.id_behind = first.id_at, first.id_behind
         self.single = len(attrs) == 1 or self.id_at < 0
@@ -50,10 +66,11 @@ class Events:
             return np.zeros(len(ids), np.int32)
         if not len(self.ids):
             return np.where(ids == 0, np.int32(0), np.int32(self.unknown))
-        if len(ids) and (ids == ids[0]).all():
-            one = self.index_of[self.ids == ids[0]]
-            if len(one):
-                return np.full(len(ids), one[0], np.int32)
+        if self.table is not None:
+            place = np.minimum(ids - self.first_id, np.uint64(len(self.table) - 1))  # what is below wraps around
+            index: Column = self.table.take(place.view(np.int64))
+            if not len(index) or index.min() >= 0:
+                return index
         at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         index = self.index_of[at]
         wrong = self.ids[at] != ids

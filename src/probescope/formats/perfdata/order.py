@@ -54,7 +54,7 @@ class Rows:
     @property
     def size(self) -> Places:
         """Of each record, in words."""
-        return (self.heads >> np.uint64(51)).astype(np.int64)
+        return (self.heads >> np.uint64(51)).view(np.int64)
 
 
 @dataclass(slots=True)
@@ -113,27 +113,26 @@ class Order:
 
     def let_go(self, limit: int) -> Iterator[Rows]:
         """What is not newer than ``limit``, in order."""
-        if len(self.held) <= 2 and self.held[0].words <= self.held[-1].rows.buffer.room:  # what was left, and a block
-            rows, key = in_order(joined(self.held, self.pool), [held.key for held in self.held])
-            cut = int(np.searchsorted(key, limit, "right"))
-            self.held = [rest(rows, key, cut)] if cut < len(key) else []
-            if cut:
-                yield self.checked(rows.picked(slice(0, cut)), key[:cut])
-            return
         going: list[Held] = []
         staying: list[Held] = []
         for held in self.held:
             old = held.key <= limit
-            if old.all():
+            count = int(np.count_nonzero(old))
+            if count == len(old):
                 going.append(held)
-            elif not old.any():
+            elif not count:
                 staying.append(held)
             else:
-                going.append(part(held, old))
-                staying.append(compact(part(held, ~old)))
+                going.append(part(held, np.flatnonzero(old)))
+                staying.append(compact(part(held, np.flatnonzero(~old))))
         self.held = staying
         if going:
             yield self.checked(*in_order(joined(going, self.pool), [held.key for held in going]))
+
+    def needed(self, rows: Rows) -> int:
+        """The first word of these rows' buffer that waits; that of their end where none does."""
+        firsts = [int(held.rows.at[0]) for held in self.held if held.rows.buffer is rows.buffer]
+        return min(firsts) if firsts else int(rows.at[-1]) if len(rows.at) else 0
 
     def end(self) -> Iterator[Rows]:
         if self.held:
@@ -156,11 +155,6 @@ def in_order(rows: Rows, keys: list[Column]) -> tuple[Rows, Column]:
         return rows, key
     order = np.argsort(key, kind="stable")
     return rows.picked(order), key[order]
-
-
-def rest(rows: Rows, key: Column, cut: int) -> Held:
-    left = rows.picked(slice(cut, None))
-    return compact(Held(left, key[cut:], int(left.size.sum())))
 
 
 def part(held: Held, which: Column) -> Held:
@@ -221,7 +215,7 @@ def moved(rows: Rows, target: Buffer, place: int) -> Places:
 def compact(held: Held) -> Held:
     """The same records in bytes of their own where they are few, so that the rest of their buffer can be given back."""
     rows = held.rows
-    if held.words * 4 > len(rows.buffer.words):
+    if held.words * 4 > len(rows.buffer.words) or rows.buffer.mapped is not None:
         return held
     target = Buffer(np.empty(held.words * 8, np.uint8), 0, False)
     if rows.buffer.big:

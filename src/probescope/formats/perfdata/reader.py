@@ -21,6 +21,7 @@ from probescope.formats.perfdata.encode import record
 from probescope.formats.perfdata.features import Group
 from probescope.formats.perfdata.groups import Groups
 from probescope.formats.perfdata.ids import Events
+from probescope.formats.perfdata.mapped import mapped
 from probescope.formats.perfdata.meta import BuildId, Meta
 from probescope.formats.perfdata.order import Order, Rows
 from probescope.formats.perfdata.stream import Block, Stream
@@ -173,6 +174,8 @@ class PerfData:
             newest[0] = max(newest[0], int(rows.time.max(initial=0)))
             for ready in order.add(rows, marks):
                 yield from _some(columns, groups, ready)
+            if block.buffer.mapped is not None:
+                block.buffer.mapped.forget(order.needed(rows) * 8)
         for ready in order.end():
             if columns is not None:
                 yield from _some(columns, groups, ready)
@@ -215,7 +218,13 @@ class PerfData:
         start, size = self.container.data
         if self._size >= 0:
             self._file.seek(start)
-        return Stream(self._file, start, size, self.container.big, self._tally, self._told, self._pool)
+        return self._streamed(self._file, start, size, self._size)
+
+    def _streamed(self, file: BinaryIO, start: int, size: int, file_size: int) -> Stream:
+        """``file_size`` -1: of a pipe."""
+        end = min(start + size, file_size) if size >= 0 else file_size
+        source = None if self.container.big else mapped(file, start, end)
+        return Stream(file, start, size, self.container.big, self._tally, self._told, self._pool, source)
 
     def _told(self, kind: int, misc: int, body: bytes, place: int) -> None:
         if kind == r.HEADER_TRACING_DATA:
@@ -245,7 +254,7 @@ class PerfData:
             streams = [([0], self._first_blocks())]
             for path in self._parts:
                 part = files.enter_context(open(path, "rb", buffering=0))
-                stream = Stream(part, 0, -1, self.container.big, self._tally, self._told, self._pool)
+                stream = self._streamed(part, 0, -1, _size_of(part))
                 streams.append(([0], self._told_blocks(stream)))
             while streams:
                 newest, blocks = min(streams, key=lambda one: one[0][0])
@@ -288,8 +297,10 @@ class PerfData:
     def _sorted_out(self, block: Block) -> tuple[Rows, Places]:
         """The kernel's records of a block, counted; and how many of them came before the end of each round."""
         kinds = block.heads.astype(np.uint32)
-        wide = len(kinds) and kinds.max() >= 128
-        counts = np.bincount(np.minimum(kinds, np.uint32(128)) if wide else kinds, minlength=129).tolist()
+        others = np.flatnonzero(kinds != r.SAMPLE)
+        kinds_of_others = kinds[others]
+        counts = np.bincount(np.minimum(kinds_of_others, np.uint32(128)), minlength=129).tolist()
+        counts[r.SAMPLE] = len(kinds) - len(others)
         for kind, count in enumerate(counts):
             if count:
                 number = kind if kind < 128 else r.SIMPLEPERF_START
@@ -298,7 +309,7 @@ class PerfData:
         marks = np.array(block.rounds, np.int64)
         if sum(counts[r.USER_START :]):
             kept = kinds < r.USER_START
-            others = np.flatnonzero(~kept)
+            others = others[kinds_of_others >= r.USER_START]
             before = others - np.arange(len(others))  # of the kernel's records
             if counts[r.FINISHED_ROUND]:
                 marks = before[kinds[others] == r.FINISHED_ROUND]

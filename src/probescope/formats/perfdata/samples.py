@@ -1,6 +1,7 @@
 """Samples of one layout -> columns: each part of all samples at once, a running place for each sample.
 
-Parts of one word are one gather. Parts whose size is in their first word move each sample's place on by as much; what
+Parts of one word, at the beginning of all samples, are gathered together, a row for each sample; their columns are
+views of these rows. Parts whose size is in their first word move each sample's place on by as much; what
 they hold stays where it is: a column of such pieces is a start and a size for each, into the words of the block.
 A sample whose parts end behind its own end is damaged: it is told, and dropped by the caller.
 """
@@ -37,7 +38,8 @@ class Parts:
 
 @dataclass(slots=True)
 class _Walk:
-    """``at``: the word each sample's next part begins at; ``end``: the word each sample ends before."""
+    """``at``: the word each sample's next part begins at; ``end``: the word each sample ends before. ``next``: the
+    words at ``at`` if they are at hand."""
 
     buffer: Buffer
     words: Words
@@ -46,27 +48,27 @@ class _Walk:
     end: Places
     parts: Parts
     bad: Column
+    next: Words | None = None
 
 
 def gather(buffer: Buffer, layout: Layout, at: Places, size: Places) -> Parts:
     """``at``, ``size``: of the records, in words. ``time`` is left out."""
     parts = Parts()
     end = at + size
-    words = buffer.words
-    bad = size < layout.head_words
-    if bad.any():
-        parts.bad = bad  # there may be no words to look at
+    least = int(size.min(initial=1 << 13))
+    if least < layout.head_words:
+        parts.bad = size < layout.head_words  # there may be no words to look at
         return parts
+    rows = buffer.rows(at, min(least, layout.head_words + 1))
     numbers = parts.numbers
     for name, where in layout.head:
-        if name == "time":
-            continue
-        column = words[where:].take(at, mode="clip")  # in bounds: every sample is as long as its head
         if name == "tid":
-            numbers["pid"], numbers["tid"] = buffer.split(column)
-        else:
-            numbers[name] = buffer.first_halves(column) if name == "cpu" else column
-    walk = _Walk(buffer, words, layout, at + layout.head_words, end, parts, bad)
+            numbers["pid"], numbers["tid"] = buffer.split(rows, where)
+        elif name != "time":
+            numbers[name] = buffer.first_halves(rows, where) if name == "cpu" else rows[:, where]
+    ahead = rows[:, layout.head_words] if least > layout.head_words else None
+    bad = np.zeros(len(at), np.bool_)
+    walk = _Walk(buffer, buffer.words, layout, at + layout.head_words, end, parts, bad, ahead)
     for bit, step in _STEPS:
         if layout.sample_type & bit:
             step(walk)
@@ -79,7 +81,9 @@ def gather(buffer: Buffer, layout: Layout, at: Places, size: Places) -> Parts:
 def _word(w: _Walk) -> Words:
     """The next word of every sample; 0 where it has none left, and then it is bad."""
     fits = w.at < w.end
-    if fits.all():
+    if w.next is not None:
+        value, w.next = w.next, None
+    elif fits.all():
         value = w.words[w.at]
     else:
         w.bad |= ~fits
@@ -108,12 +112,14 @@ def _number(name: str) -> Callable[[_Walk], None]:
 def _read(w: _Walk) -> None:
     """Not grouped: value, enabled, running, id, lost. Grouped: n, enabled, running, then value, id, lost for each."""
     form = w.layout.read_format
+    if not form & u.PERF_FORMAT_GROUP:
+        w.next = None
     once = bool(form & u.PERF_FORMAT_TOTAL_TIME_ENABLED) + bool(form & u.PERF_FORMAT_TOTAL_TIME_RUNNING)
     each = 1 + bool(form & u.PERF_FORMAT_ID) + bool(form & u.PERF_FORMAT_LOST)
     start = w.at
     if form & u.PERF_FORMAT_GROUP:
         count = _word(w)
-        w.at = w.at - 1
+        w.at = w.at - 1  # the count is part of it
         size = _bounded(w, np.minimum(count, np.uint64(1 << 16)) * np.uint64(each) + np.uint64(1 + once))
     else:
         size = _bounded(w, np.full(len(w.at), once + each, np.uint64))
@@ -131,7 +137,10 @@ def _raw(w: _Walk) -> None:
     """u32 size, then the bytes; both together fill words."""
     start = w.at
     fits = start < w.end
-    if fits.all():
+    if w.next is not None:
+        size = w.buffer.low(w.next)
+        w.next = None
+    elif fits.all():
         size = w.buffer.halves(start * 2).view(np.uint32).astype(np.int64)
     else:
         w.bad |= ~fits

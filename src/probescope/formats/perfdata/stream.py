@@ -34,11 +34,12 @@ from probescope.frozen import dataclass
 if TYPE_CHECKING:
     from typing import Any
 
+    from probescope.formats.perfdata.mapped import Mapped
     from probescope.formats.perfdata.walk import Places, Words
 
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-PIECE = 1 << 21
+PIECE = 1 << 20
 SHORT = 1 << 10
 RUN = 1 << 14  # compressed bytes that are inflated at once, and lost at once where they are damaged
 MOST_ODD = 4096  # a pipe of an old perf has some dozens
@@ -65,12 +66,20 @@ Special = Callable[[int, int, bytes, int], None]
 
 
 class Stream:
-    """``file`` from ``start`` on, ``size`` bytes or to the end (-1). ``told`` gets records that lie in no block, and
-    TRACING_DATA's payload.
+    """``file`` from ``start`` on, ``size`` bytes or to the end (-1), or ``source`` from there on. ``told`` gets records
+    that lie in no block, and TRACING_DATA's payload.
     Iterating yields blocks; counts of what stays inside (COMPRESSED, AUXTRACE...) are in ``counts``."""
 
     def __init__(
-        self, file: BinaryIO, start: int, size: int, big: bool, tally: Tally, told: Special, pool: Pool
+        self,
+        file: BinaryIO,
+        start: int,
+        size: int,
+        big: bool,
+        tally: Tally,
+        told: Special,
+        pool: Pool,
+        source: Mapped | None = None,
     ) -> None:
         self.file, self.big, self.tally, self.told = file, big, tally, told
         self.left = size if size >= 0 else 1 << 62
@@ -89,6 +98,11 @@ class Stream:
         self.flat_base = 0
         self.round_marks: list[int] = []
         self.ended = False
+        self.source = source
+        if source is not None:
+            self.buffer, self.at, self.place = source.data, start, len(source.data)
+            self.whole = Buffer(source.data, 0, False, source)
+            self.left, self.ended = 0, True
 
     # --- bytes
 
@@ -166,6 +180,10 @@ class Stream:
 
     def blocks(self) -> Iterator[Block]:
         while self.fill(8):
+            if self.source is not None and not self.source.there(min(self.at + PIECE, len(self.buffer))):
+                self.tally.add("cut", "the file became shorter while it was read", self.here)
+                self.at = len(self.buffer)
+                break
             kind, misc, size = self.header.unpack_from(self.buffer.data, self.at)
             if kind == r.FINISHED_ROUND and size == 8 and self.flat:
                 yield from self.packed()

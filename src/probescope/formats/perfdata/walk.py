@@ -5,11 +5,13 @@ A record's first word, as read here whatever the file's byte order:
      63        48 47     32 31                0
     | size       | misc    | type              |      size in bytes, the header's 8 included; a multiple of 8
 
-A step from record to record in Python costs 100 ns and more. So a long run of words is walked in lanes: at the start of
-each lane the first word that looks like the header of a record, and whose next two do, is guessed to be one; then all
-lanes step on together, as numpy arrays. A lane's walk is exact if its start was one, and the first lane's was. A lane
-that ended where the next one began proves that guess right; where it does not, the next lane is walked anew from the
-proven place. A guess that fails costs time, never correctness.
+A step from record to record in Python costs 100 ns and more. Most recordings are runs of samples of one size: from a
+record on, every word that many words further is compared with its head at once, and the run ends before the first that
+differs. Where sizes change all the time, words are walked in lanes: at the start of each lane the first word that looks
+like the header of a record, and whose next two do, is guessed to be one; then all lanes step on together, as numpy
+arrays. A lane's walk is exact if its start was one, and the first lane's was. A lane that ended where the next one
+began proves that guess right; where it does not, the next lane is walked anew from the proven place. A guess that fails
+costs time, never correctness.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probescope.formats.perfdata.records import STOPS
+from probescope.formats.perfdata.records import FINISHED_ROUND, STOPS
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,6 +35,12 @@ LANE_WORDS = 424  # no power of two: their lines would all want the same places 
 WINDOW = 32  # words of a lane in which its first record is looked for
 FEW_LANES = 24
 STEPS = 8  # taken at once, before looking which lanes are at their end
+
+#: A run is looked at in pieces that grow, so that its end costs no more than its records did.
+FIRST_LOOK = 256
+ENOUGH = 64
+PATIENCE = 8  # runs shorter than that in a row, after which lanes are better
+BETWEEN = 40  # words that are walked one by one where a run ended
 
 #: Which of the four u16 of a word holds the size.
 _TOP = 3 if sys.byteorder == "little" else 0
@@ -52,19 +60,126 @@ def heads_of(words: Words, big: bool) -> Words:
 def walk(heads: Words) -> tuple[Places, Words, int]:
     """Indices of the records from word 0 on, their heads, and the index of the first that is none: one of ``STOPS``,
     one whose size is impossible, one that goes on behind the last word, or ``len(heads)``."""
-    if len(heads) < LEAST_WORDS:
-        places, at = _one_by_one(heads, 0, len(heads))
-        return places, heads[places], at
-    first, at = _one_by_one(heads, 0, 512)
-    if at < 512 or at > 512 + (1 << 10) or len(first) < 8:  # a stop, or few and large records
+    pieces, at, stopped = _in_runs(heads)
+    if not stopped:
+        rest, at = _without_runs(heads, at)
+        pieces.append(rest)
+    places = pieces[0] if len(pieces) == 1 else np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
+    return places, heads.take(places), at
+
+
+def _in_runs(heads: Words) -> tuple[list[Places], int, bool]:
+    """Records as far as they come in runs; whether the walk is over."""
+    pieces: list[Places] = []
+    at, end, patience = 0, len(heads), PATIENCE
+    run = _Runs(heads)
+    while at < end and patience > 0:
+        pieces.append(run.at(at))
+        at = run.end
+        if len(pieces[-1]) >= ENOUGH:
+            patience = PATIENCE
+            continue
+        patience -= 1
+        until = min(at + BETWEEN, end)
+        some, at = _one_by_one(heads, at, until)
+        pieces.append(some)
+        if at < until:
+            return pieces, at, True
+    return pieces, at, at >= end
+
+
+_SAME = np.uint64(0xFFFF_0000_FFFF_FFFF)  # size and type
+_ROUND = np.uint64(FINISHED_ROUND | 8 << 48)
+
+
+class _Runs:
+    """Records of one size and type that lie one after the other, with ends of rounds between them. ``end``: of the last
+    run that was found."""
+
+    def __init__(self, heads: Words) -> None:
+        self.heads = heads
+        self.end = 0
+        self._rounds: Places | None = None  # words that look like one, wherever they are
+
+    def at(self, at: int) -> Places:
+        """The run that begins here; none if it would be short."""
+        heads, pieces, look = self.heads, [], FIRST_LOOK
+        self.end = at
+        while at + 1 < len(heads):
+            head = int(heads[at])
+            if head == _ROUND:
+                head = int(heads[at + 1])
+            size = head >> 48
+            if size & 7 or not size or head & 0xFFFFFFFF in STOPS or not self._goes_on(at, head):
+                break
+            until = min(at + look * (size >> 3), len(heads))
+            some = self._equal(at, until, head, size >> 3)
+            pieces.append(some)
+            at = self.end
+            if at + (size >> 3) <= until or not len(some):
+                break
+            look <<= 6
+        return np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
+
+    def _goes_on(self, at: int, head: int) -> bool:
+        """Whether the next few are the same, without numpy's fixed costs."""
+        heads, end, same = self.heads, len(self.heads), head & 0xFFFF_0000_FFFF_FFFF
+        for _ in range(4):
+            found = int(heads[at])
+            if found & 0xFFFF_0000_FFFF_FFFF != same and found != int(_ROUND):
+                return False
+            at += found >> 51
+            if at >= end:
+                return False
+        return True
+
+    def _equal(self, at: int, until: int, head: int, step: int) -> Places:
+        """Between two ends of rounds, that is between two words that look like one, records of ``step`` words have
+        known places, and so has the round behind them; what is not there ends the run."""
+        rounds = self._between(at, until)
+        starts = np.append(at, rounds + 1)
+        length = np.append(rounds, until) - starts
+        whole = length // step
+        odd = np.flatnonzero(length[:-1] != whole[:-1] * step)
+        if len(odd):  # this is no round, or the records before it are others
+            last = int(odd[0])
+            starts, whole = starts[: last + 1], whole[: last + 1]
+        count = whole + 1  # with the round
+        count[-1] -= 1
+        ends = np.cumsum(count)
+        places: Places = np.repeat(starts - (ends - count) * step, count)
+        places += np.arange(0, int(ends[-1]) * step, step)
+        found = self.heads.take(places)
+        good = (found & _SAME == np.uint64(head) & _SAME) | (found == _ROUND)
+        if not good.all():
+            places = places[: int(good.argmin())]
+        if len(places):
+            last = int(places[-1])
+            self.end = last + (1 if self.heads[last] == _ROUND else step)
+        return places
+
+    def _between(self, at: int, until: int) -> Places:
+        if self._rounds is None:
+            if until - at < 1 << 12 and not (self.heads[at:until] == _ROUND).any():
+                return np.zeros(0, np.int64)
+            self._rounds = np.flatnonzero(self.heads == _ROUND)
+        first, last = np.searchsorted(self._rounds, (at, until)).tolist()
+        return self._rounds[first:last]
+
+
+def _without_runs(heads: Words, at: int) -> tuple[Places, int]:
+    if len(heads) - at < LEAST_WORDS:
+        return _one_by_one(heads, at, len(heads))
+    start = at
+    first, at = _one_by_one(heads, at, start + 512)
+    if at < start + 512 or at > start + 512 + (1 << 10) or len(first) < 8:  # a stop, or few and large records
         rest, at = _one_by_one(heads, at, len(heads))
-        places = np.concatenate((first, rest))
-        return places, heads[places], at
+        return np.concatenate((first, rest)), at
     rest, at = _in_lanes(heads, at)
     return _checked(heads, np.concatenate((first, rest)), at)
 
 
-def _checked(heads: Words, places: Places, at: int) -> tuple[Places, Words, int]:
+def _checked(heads: Words, places: Places, at: int) -> tuple[Places, int]:
     """What the lanes found, up to the first that is no record."""
     head = heads[places]
     size = head >> np.uint64(48)
@@ -74,9 +189,9 @@ def _checked(heads: Words, places: Places, at: int) -> tuple[Places, Words, int]
         for stop in STOPS:
             good &= kind != stop
     if good.all():
-        return places, head, at
+        return places, at
     bad = int(good.argmin())
-    return places[:bad], head[:bad], int(places[bad])
+    return places[:bad], int(places[bad])
 
 
 def _one_by_one(heads: Words, at: int, until: int) -> tuple[Places, int]:

@@ -1,0 +1,61 @@
+"""Bytes of a file where the kernel keeps them, without copying: records of any two places are in one array.
+
+    0            start          forgotten           here                     end
+    | header ... | records that | records that wait | records to come ...... |
+                   are given back   for a later round
+
+Pages come in when they are looked at; what all records of have gone is given back, so that little is resident. Who
+looks there all the same, in a batch of long ago, finds it as it was: the pages come in again.
+A file that becomes shorter while it is read would end the process at the next look behind its end. So the size is asked
+for before each piece, and what is gone counts as cut.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+import stat
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+if TYPE_CHECKING:
+    Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+LEAST = 1 << 20
+"""Smaller files are read."""
+STEP = 1 << 21
+"""Bytes that are given back at once."""
+
+
+class Mapped:
+    """``data``: all bytes before ``end``."""
+
+    def __init__(self, file: BinaryIO, end: int) -> None:
+        """Raises OSError or ValueError where it cannot be had."""
+        self._fd = file.fileno()
+        self._map = mmap.mmap(self._fd, end, prot=mmap.PROT_READ)
+        self.data: Bytes = np.frombuffer(self._map, np.uint8)
+        self._forgotten = 0
+
+    def there(self, end: int) -> bool:
+        """Whether the file is that long still."""
+        return os.fstat(self._fd).st_size >= end
+
+    def forget(self, until: int) -> None:
+        """What is before ``until`` will hardly be looked at again."""
+        until = until // STEP * STEP
+        if until > self._forgotten:
+            self._map.madvise(mmap.MADV_DONTNEED, self._forgotten, until - self._forgotten)
+            self._forgotten = until
+
+
+def mapped(file: BinaryIO, start: int, end: int) -> Mapped | None:
+    """None where reading is better, or all that can be done. Records have to begin at multiples of 8."""
+    if end - start < LEAST or start % 8 or not isinstance(file, io.FileIO):
+        return None
+    try:
+        return Mapped(file, end) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+    except (OSError, ValueError):
+        return None
