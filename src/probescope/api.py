@@ -40,8 +40,9 @@ class Request:
     """A program and how to run it. ``name`` is what diagnostics call the text. ``parameters`` are ``$1``... and, in
     the form ``--name=value``, the options that the script asks for by ``getopt``. ``unwind_pids``: processes, besides
     ``pid`` and ``command``, whose user stacks are to be unwound from the start. ``mode``: test or bench;
-    ``probe_filter``: a regular expression, only probes whose names it is found in are used. ``follow``: only ``pid``,
-    or ``command``, and what they fork."""
+    ``probe_filter``: a regular expression, only probes whose names it is found in are used. ``traceable_functions``: a
+    file with the functions that may be probed, in the place of available_filter_functions of tracefs. ``follow``: only
+    ``pid``, or ``command``, and what they fork."""
 
     text: str
     name: str = "stdin"
@@ -60,6 +61,7 @@ class Request:
     everything: bool = False
     mode: str = ""
     probe_filter: str = ""
+    traceable_functions: str = ""
     signals: bool = False
     rehearsal: bool = False
     terminal: bool = False
@@ -122,8 +124,11 @@ def _too_many(count: int, most: int) -> LimitError:
     from probescope.errors import LimitError
 
     return LimitError(
-        f"the script needs {count} programs in the kernel, more than {most} (max_bpf_progs)",
-        hints=["make the patterns narrower", f"or raise the limit: config = {{ max_bpf_progs = {count} }}"],
+        f"Your program is trying to generate more than {most} BPF programs, which exceeds the current limit of {most}",
+        hints=[
+            "You can increase the limit through the BPFTRACE_MAX_BPF_PROGS environment variable.",
+            f"or in the script: config = {{ max_bpf_progs = {count} }}; or make the patterns narrower",
+        ],
     )
 
 

@@ -3,6 +3,7 @@
     ProbescopeError            base: carries what, where, cause, hints
     |-- UsageError             the request itself makes no sense (exit code 2)
     |   |-- ScriptError        a program text is wrong; carries diagnostics with spans
+    |   |   `-- NothingToAttach none of its probes is left
     |   |-- ProbeError         a probe name does not resolve, or cannot be used here
     |   `-- LimitError         too large, too deep, too many; names the limit and the key that moves it
     |-- KernelError            a system call said no: call, errno name, advice
@@ -75,12 +76,22 @@ class ScriptError(UsageError):
         self.diagnostics = tuple(diagnostics)
 
 
+class NothingToAttach(ScriptError):
+    """No probe of the script is left. That may be what its ``missing_probes`` asks for: it ends, and nothing is
+    wrong with the text."""
+
+
 class ProbeError(UsageError):
     exit_code = 1
 
 
 class NoSuchProbe(ProbeError):
-    """What was named is nowhere on this machine; another error says that it is there but cannot be used."""
+    """What was named is nowhere on this machine; another error says that it is there but cannot be used. ``doubt``:
+    what is told besides, as a warning, of a thing that may be there after all."""
+
+    def __init__(self, what: str, *, where: str = "", hints: Hints = (), doubt: str = "") -> None:
+        super().__init__(what, where=where, hints=hints)
+        self.doubt = doubt
 
 
 class LimitError(UsageError):

@@ -186,6 +186,7 @@ class _Resolver:
         from probescope.sources import kernel_functions
 
         kernel_functions.refresh()
+        kernel_functions.choose_list(request.traceable_functions)
         self._pid = request.pid or -1
         self._child = _child_path(request.command)
         self._contexts = {

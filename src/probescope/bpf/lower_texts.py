@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from errno import ENAMETOOLONG
 
 from probescope.bpf.kinds import SHORT
 from probescope.bpf.lir import Reg
@@ -88,7 +89,8 @@ def _comm_of(l: Lower, e: x.Call, place: Place, exact: bool) -> None:
 
 
 def _path(l: Lower, e: x.Call, place: Place, exact: bool) -> None:
-    """bpf_d_path (5.10): in the few functions and program kinds where the kernel can take its locks."""
+    """bpf_d_path (5.10): in the few functions and program kinds where the kernel can take its locks. It writes from the
+    end of the buffer: of a path that is too long, the last part is there, and fills it (``prepend`` of fs/d_path.c)."""
     size = text_size(e.type)
     l.require("helper:d_path", "path()")
     pointer = typed(l, e.args[0])
@@ -103,8 +105,14 @@ def _path(l: Lower, e: x.Call, place: Place, exact: bool) -> None:
 
 
 def _no_path(l: Lower, answer: Reg, made: Place, size: int) -> None:
-    missed(l, answer)
-    clear(l, made, size)
+    b = l.b
+    none, done = b.block(cold=True), b.block(cold=True)
+    b.branch_imm("eq", answer, -ENAMETOOLONG, done, none)
+    with l.arm(none):
+        missed(l, answer)
+        clear(l, made, size)
+    b.jump(done)
+    b.place(done)
 
 
 TEXTS: dict[str, Callable[[Lower, x.Call, Place, bool], None]] = {

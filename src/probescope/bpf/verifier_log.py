@@ -22,6 +22,7 @@ _LONGEST = 400
 _MOST_LINES = 8
 
 _INSN = re.compile(r"(\d+): \([0-9a-f]{2}\) ")
+_CALL = re.compile(r" call (\w+)#")
 _NAMED = re.compile(r"\binsn (\d+)")
 # How lines begin that never say why: statistics, instructions, states of registers, source lines, the walk itself.
 _NOISE_BEGINNINGS = (
@@ -40,13 +41,14 @@ _NOISE = re.compile("|".join(_NOISE_BEGINNINGS))
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """``raw``: the verifier's own line. ``insn``: the instruction, -1 if unknown. ``reason``: the same for people, or
-    ``raw``. ``ours``: the program was built wrongly; the script is not to blame."""
+    ``raw``. ``ours``: the program was built wrongly; the script is not to blame. ``whole``: the reason says it all."""
 
     raw: str
     insn: int
     reason: str
     hints: tuple[str, ...] = ()
     ours: bool = False
+    whole: bool = False
 
 
 def parse(log: str) -> Refusal:
@@ -59,14 +61,17 @@ def parse(log: str) -> Refusal:
         for text in said:
             match = entry.pattern.search(text)
             if match:
-                return Refusal(text, _insn(lines, first, text), _sentence(entry, match), entry.hints, entry.ours)
+                called = _CALL.search(next((x for x in reversed(lines[:first]) if _INSN.match(x.lstrip())), ""))
+                reason = _sentence(entry, match, called[1] if called else "?")
+                return Refusal(text, _insn(lines, first, text), reason, entry.hints, entry.ours, entry.whole)
     return Refusal(raw, _insn(lines, first, raw), raw)
 
 
-def _sentence(entry: Known, match: re.Match[str]) -> str:
+def _sentence(entry: Known, match: re.Match[str], called: str) -> str:
+    """``called``: the function of the last instruction, in the place of one that the reason does not name."""
     reason = entry.reason
     for n, group in enumerate(match.groups()):
-        reason = reason.replace(f"{{{n}}}", group or "?")
+        reason = reason.replace(f"{{{n}}}", group or (called if entry.whole else "?"))
     return reason
 
 
@@ -82,7 +87,8 @@ def diagnose(
     refusal = parse(log)
     span = span_at(lines, refusal.insn)
     what = refusal.reason or "it did not say why"
-    message = f"the kernel refused the program{f' {program}' if program else ''}: {what}"
+    refused = f"the kernel refused the program{f' {program}' if program else ''}"
+    message = what if refusal.whole else f"{refused}: {what}"
     hints = list(refusal.hints)
     if refusal.ours:
         hints.append("this looks like a fault of probescope: please report it with the output of --emit bpf")

@@ -18,7 +18,14 @@ class Known:
     hints: tuple[str, ...] = ()
     ours: bool = False
 
+    @property
+    def whole(self) -> bool:
+        """Whether the sentence says it all, and needs no words about the kernel and the program before it."""
+        return self.reason == NOT_ALLOWED
 
+
+NOT_ALLOWED = "helper {0} not allowed in probe"
+_ANOTHER = "use another kind of probe for it; `probescope doctor` lists what works here"
 _SMALLER = "split the clause into several, shorten strings and loops"
 _READ = "read it through a pointer of a known type, for example ((struct task_struct *)curtask)->pid"
 
@@ -43,15 +50,9 @@ _TABLE: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
     ),
     # --- not allowed to this kind of program, on this kernel, or to this user
     (
-        r"program of this type cannot use helper (\w+?)(?:#\d+)?$",
-        "{0} cannot be used by this kind of probe",
-        ("use another kind of probe for it; `probescope doctor` lists what works here",),
-        False,
-    ),
-    (
-        r"unknown func (\w+?)(?:#\d+)?$",
-        "{0} cannot be used by this kind of probe on this kernel",
-        ("use another kind of probe for it; `probescope doctor` lists what works here",),
+        r"(?:program of this type cannot use helper|unknown func) (\w+?)(?:#\d+)?$|helper call is not allowed in probe",
+        NOT_ALLOWED,
+        (_ANOTHER,),
         False,
     ),
     (r"invalid func \w+#(\d+)", "this kernel has no helper function number {0}", (), False),

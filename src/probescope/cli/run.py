@@ -84,6 +84,8 @@ def _other_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("--bench", action="store_const", dest="mode", const="bench", help="run the bench: probes")
     p.add_argument("--mode", choices=("format", "test", "bench"), default="", help="as --fmt, --test, --bench")
     p.add_argument("--probe-filter", default="", metavar="REGEX", help="only probes whose names match")
+    about = "functions that may be probed, a line each, instead of available_filter_functions of tracefs"
+    p.add_argument("--traceable-functions", default="", metavar="FILE", help=about)
     p.add_argument("--dry-run", action="store_true", help="compile, load and attach, then leave")
     p.add_argument("--info", action="store_true", help="what this machine can do (probescope doctor)")
 
@@ -96,9 +98,9 @@ def main(argv: list[str]) -> int:
     open_closed_streams()
     args, parameters, options = parse_arguments(argv)
     if args.info:
-        from probescope.cli import doctor
+        from probescope.cli import info
 
-        return doctor.main([])
+        return info.main()
     if args.list and args.program is None and not _lists_a_script(args):
         return _list(args)
     if args.fmt or args.mode == "format":
@@ -145,6 +147,7 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         via="bpf" if args.mode else args.via,
         mode=args.mode,
         probe_filter=args.probe_filter,
+        traceable_functions=args.traceable_functions,
         include_dirs=tuple(args.include_dirs),
         includes=tuple(args.include),
         debug_dirs=debug_dirs(args.debuginfo),

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from errno import EINVAL, ESRCH
 from typing import TYPE_CHECKING, Any, Protocol
 
+from probescope.bpf.btf_writer import pack_func_info
 from probescope.bpf.unit import MapSpec, Object, ProgSpec
 from probescope.errors import InternalError, KernelError, ProbeError, ScriptError, VerifierError
 from probescope.ir.program import Program
@@ -67,9 +68,18 @@ class Execution:
     def create_maps(self) -> None:
         """Raises KernelError; what was made so far is closed by ``close``."""
         if self.obj.btf:
-            self._own_btf = btf_load(self.obj.btf)
+            self._own_btf = self._load_btf()
         for spec in self.obj.maps:
             self.maps[spec.name] = _create(spec)
+
+    def _load_btf(self) -> Fd | None:
+        """Programs that call functions of their own cannot do without; others only have a short name then."""
+        try:
+            return btf_load(self.obj.btf)
+        except KernelError:
+            if any(len(p.func_info) > 1 for p in self.obj.programs):
+                raise
+            return None
 
     def load(self) -> None:
         """Loads every program that the plan names. Raises ScriptError with the script's own line where the verifier
@@ -98,7 +108,7 @@ class Execution:
                     attach_btf_id=target,
                     attach_btf_obj_fd=module,
                     btf_fd=self._own_btf if spec.func_info else None,
-                    func_info=b"".join(struct.pack("=II", *pair) for pair in spec.func_info),
+                    func_info=pack_func_info(spec.func_info) if self._own_btf is not None else b"",
                     flags=BPF_F_SLEEPABLE if step.sleepable or spec.kind == "syscall" else 0,
                 )
             )

@@ -50,9 +50,9 @@ def _diagnostic(program: Program, step: Any, e: KernelError, severity: Severity)
     hints = [*_reasons(step, e), *e.hints]
     if severity == "error":
         hints.append("config = { missing_probes = warn } goes on without it")
-    return Diagnostic(
-        severity, f"cannot attach {some}: {e.what}", _span(program, step.sites), tuple(hints), program.source
-    )
+    end = "" if severity == "error" else ". Skipping."
+    message = f"Unable to attach probe: {some}: {e.what}{end}"
+    return Diagnostic(severity, message, _span(program, step.sites), tuple(hints), program.source)
 
 
 def _span(program: Program, sites: tuple[int, ...]) -> Span:

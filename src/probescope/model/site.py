@@ -238,7 +238,8 @@ class RecordedAttach(Attach):
 class Site:
     """``name`` is the canonical full name, as the ``probe`` builtin prints it. ``fields`` are what ``args`` offers,
     by name; ``args`` by position where the source defines them (USDT, raw tracepoints): ``None`` means by the calling
-    convention. ``reason`` says why the site cannot be used here; empty if it can."""
+    convention. ``reason`` says why the site cannot be used here; empty if it can. ``doubt``: a warning, where it may
+    turn out so when it is attached."""
 
     name: str
     source: str
@@ -249,6 +250,7 @@ class Site:
     func: str = ""
     pid: int = -1
     reason: str = ""
+    doubt: str = field(default="", compare=False)
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def field(self, name: str) -> Field | None:

@@ -58,7 +58,8 @@ def resolve(spec: ProbeSpec, ctx: ResolveContext) -> list[Site]:
     sites = [_site(spec, *_split(n), ctx) for n in names]
     found = [s for s in sites if s is not None and not s.reason]
     if not found:
-        raise ProbeError(f"no traceable function matches '{spec.name}'", hints=[f"probescope list '{spec.source}:*'"])
+        pattern = f"{spec.target}:{spec.name}" if spec.target else spec.name
+        raise ProbeError(f"no traceable function matches '{pattern}'", hints=[f"probescope list '{spec.source}:*'"])
     return found
 
 

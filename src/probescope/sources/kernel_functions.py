@@ -11,12 +11,17 @@ from __future__ import annotations
 
 import re
 
-from probescope.errors import KernelError
+from probescope.errors import KernelError, UsageError
 from probescope.kernel import machine, tracefs
 from probescope.kernel.host import host
-from probescope.sources.globs import to_regex
+from probescope.sources.globs import matches, to_regex
 
 MOST_LISTED = 1 << 20
+
+_HARMFUL = r"rcu_|__ftrace_invalid_address|(?:arch_cpu_idle|default_idle|bpf_dispatcher_xdp_func)(?!\S)"
+"""Functions that the kernel lets be traced, and that bring it to a halt where programs run in many of them: no pattern
+stands for these, as in the kernel's own tests (tools/testing/selftests/bpf/prog_tests/kprobe_multi_test.c). And what is
+no function."""
 
 
 class TraceableFunctions:
@@ -26,7 +31,8 @@ class TraceableFunctions:
         self.text = "\n" + text.rstrip("\n") + "\n"
 
     def match(self, pattern: str, module: str = "") -> list[tuple[str, str]]:
-        """(function, module) in order; ``module`` is a glob, an empty one means any, ``vmlinux`` the kernel itself."""
+        """(function, module) in order, without harmful ones; ``module`` is a glob, an empty one means any, ``vmlinux``
+        the kernel itself."""
         name = to_regex(pattern, r"\s")
         if module in ("", "*"):
             where = r"(?: \[(?P<module>[^\]\s]+)\])?"
@@ -34,9 +40,10 @@ class TraceableFunctions:
             where = "(?P<module>)"
         else:
             where = r" \[(?P<module>" + to_regex(module, r"\s\]", "m") + r")\]"
-        lines = re.finditer(rf"^(?=\S)(?P<name>{name}){where}$", self.text, re.MULTILINE)
+            where = f"(?:{where})?" if matches(module, "vmlinux") else where
+        lines = re.finditer(rf"^(?=\S)(?!{_HARMFUL})(?P<name>{name}){where}$", self.text, re.MULTILINE)
         found = (line.group("name", "module") for line in lines)
-        return [(n, m or "") for n, m in found if not n.startswith("__ftrace_invalid_address")]
+        return [(n, m or "") for n, m in found]
 
     def has(self, name: str, module: str = "") -> bool:
         if module and module != "vmlinux":
@@ -70,15 +77,46 @@ def refresh() -> None:
         h.cache["modules"] = loaded_now
 
 
+def module_loaded(name: str) -> bool:
+    """True also where it cannot be told. What is built in has no module, whatever its source calls itself."""
+    h = host()
+    if "modules" not in h.cache:
+        refresh()
+    modules = h.cache.get("modules")
+    return modules is None or name == "vmlinux" or any(name == known for known, _ in modules)
+
+
+def choose_list(path: str) -> None:
+    """Takes what can be traced from a file instead of tracefs; an empty path goes back to that."""
+    cache = host().cache
+    if cache.get("traceable_path", "") != path:
+        cache["traceable_path"] = path
+        cache.pop("traceable_functions", None)
+
+
+def chosen_list() -> TraceableFunctions | None:
+    """What can be traced, if somebody named a file for it. Raises ``UsageError``."""
+    return traceable() if host().cache.get("traceable_path") else None
+
+
 def traceable() -> TraceableFunctions:
-    """Raises ``KernelError`` where the list is absent (no function tracer) or may not be read."""
+    """Raises ``KernelError`` where the list is absent (no function tracer) or may not be read, ``UsageError`` if that
+    is a file that somebody named."""
     cache = host().cache
     found = cache.get("traceable_functions")
     if found is None:
-        text = tracefs.filter_functions_bytes().decode("ascii", "replace")
+        path = cache.get("traceable_path", "")
+        text = (_read(path) if path else tracefs.filter_functions_bytes()).decode("ascii", "replace")
         found = cache["traceable_functions"] = TraceableFunctions(text)
     assert isinstance(found, TraceableFunctions)
     return found
+
+
+def _read(path: str) -> bytes:
+    try:
+        return host().read_bytes(path)
+    except OSError as e:
+        raise UsageError(f"Could not read functions from {path}: {e.strerror}") from None
 
 
 def loaded() -> TraceableFunctions | None:

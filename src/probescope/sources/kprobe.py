@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from probescope.diagnostics import nearest
 from probescope.errors import KernelError, NoSuchProbe, ProbeError
+from probescope.frozen import replace
 from probescope.kernel import perf_attr, tracefs
 from probescope.kernel.host import host
 from probescope.model.probe import ProbeSpec
@@ -95,21 +96,38 @@ def _by_address(spec: ProbeSpec, address: int, ctx: ResolveContext) -> Site:
         raise ProbeError(f"probing the bare address {address:#x} is unsafe", hints=hints)
     attach = KprobeAttach("", address=address, ret=_is_ret(spec))
     func = kernel_functions.name_at(address)
-    return Site(f"{spec.source}:{address:#x}", spec.source, attach, ret=_ret(spec), func=func, reason=_reason(""))
+    # in decimal, as scripts know it from bpftrace
+    return Site(f"{spec.source}:{address}", spec.source, attach, ret=_ret(spec), func=func, reason=_reason(""))
 
 
 def _by_name(spec: ProbeSpec, ctx: ResolveContext) -> Site:
     if not spec.name:
         raise ProbeError(f"{spec.source} needs a function", hints=[f"for example {spec.source}:vfs_read"])
     module = spec.target
-    btf = kernel_btf.functions(module)
-    if btf is None or btf.find(spec.name) is None:
-        found = kernel_functions.find_symbol(spec.name, module)
-        if found is None:
-            raise _unknown(spec)
-        module = found[1]
+    if module and not kernel_functions.module_loaded(module):
+        raise _not_loaded(spec)
+    there = _module_of(spec)
+    if there is None:
+        missing = _unknown(spec)
+        if not ctx.unsafe:
+            raise missing
+        site = _site(spec, spec.name, module, ctx, traceable=False)
+        return replace(site, doubt=missing.doubt, notes=missing.hints)
     listed = kernel_functions.loaded()
-    return _site(spec, spec.name, module, ctx, traceable=listed is not None and listed.has(spec.name, module))
+    return _site(spec, spec.name, there, ctx, traceable=listed is not None and listed.has(spec.name, there))
+
+
+def _module_of(spec: ProbeSpec) -> str | None:
+    """Where the function is: an empty text is the kernel itself; ``None``: nowhere, or not on the list that somebody
+    gave."""
+    chosen = kernel_functions.chosen_list()
+    if chosen is not None and not chosen.has(spec.name, spec.target):
+        return None
+    btf = kernel_btf.functions(spec.target)
+    if btf is not None and btf.find(spec.name) is not None:
+        return spec.target
+    found = kernel_functions.find_symbol(spec.name, spec.target)
+    return None if found is None else found[1]
 
 
 def _site(spec: ProbeSpec, name: str, module: str, ctx: ResolveContext, *, traceable: bool) -> Site:
@@ -144,11 +162,26 @@ def _reason(name: str) -> str:
     return ""
 
 
-def _unknown(spec: ProbeSpec) -> ProbeError:
-    if spec.target and kernel_functions.find_symbol(spec.name):
-        hint = f"write {spec.source}:{spec.name}, or load the module"
-        return NoSuchProbe(f"module '{spec.target}' has no function {spec.name}", hints=[hint])
-    return NoSuchProbe(f"there is no kernel function {spec.name}", hints=lambda: _like(spec))
+def _not_loaded(spec: ProbeSpec) -> ProbeError:
+    def elsewhere() -> list[str]:
+        found = kernel_functions.find_symbol(spec.name)
+        return [f"write {spec.source}:{spec.name}, or load the module"] if found else ["modprobe loads a module"]
+
+    probe = f"{spec.source}:{spec.target}:{spec.name}"
+    return ProbeError(f"specified module {spec.target} in probe {probe} is not loaded.", hints=elsewhere)
+
+
+def _unknown(spec: ProbeSpec) -> NoSuchProbe:
+    doubt = (
+        f'{spec.name} is not traceable (either non-existing, inlined, or marked as "notrace"); '
+        "attaching to it will likely fail"
+    )
+    if spec.target not in ("", kernel_btf.VMLINUX) and kernel_functions.find_symbol(spec.name):
+        hint = f"write {spec.source}:{spec.name}"
+        return NoSuchProbe(f"module '{spec.target}' has no function {spec.name}", hints=[hint], doubt=doubt)
+    if kernel_functions.find_symbol(spec.name):
+        return NoSuchProbe(f"{spec.name} is not on the list of functions to trace", doubt=doubt)
+    return NoSuchProbe(f"there is no kernel function {spec.name}", hints=lambda: _like(spec), doubt=doubt)
 
 
 def _like(spec: ProbeSpec) -> list[str]:

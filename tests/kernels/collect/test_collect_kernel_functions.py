@@ -75,7 +75,7 @@ def test_kprobe_inside_a_function(target: str) -> None:
     with pytest.raises(ScriptError) as e:
         traced("kprobe:vfs_read+1 { @ = count(); }")
     (found,) = e.value.diagnostics
-    assert found.message.startswith("cannot attach kprobe:vfs_read+1: ")
+    assert found.message.startswith("Unable to attach probe: kprobe:vfs_read+1: ")
     assert (found.span.line, found.span.column) == (1, 1)
 
 
@@ -197,11 +197,11 @@ def test_functions_out_of_bounds(target: str) -> None:
     program = f"kprobe:{forbidden}, kprobe:vfs_read /pid == PID && arg2 == {SIZE}/ {{ @ = count(); }}"
     with pytest.raises(ScriptError) as e:
         traced(program, reads(target, 1))
-    assert f"cannot attach kprobe:{forbidden}: " in e.value.diagnostics[0].message
+    assert f"Unable to attach probe: kprobe:{forbidden}: " in e.value.diagnostics[0].message
     assert "it is not in available_filter_functions" in e.value.diagnostics[0].hints[0]
     warned = traced(f"config = {{ missing_probes = warn }} {program}", reads(target, 2))
     assert (warned.maps["@"], warned.attached) == (2, 1)
-    assert [w.split(":")[1] for w in warned.warnings] == [forbidden]
+    assert [w.split(":")[2] for w in warned.warnings] == [forbidden]
     silent = traced(f"config = {{ missing_probes = ignore }} {program}", reads(target, 2))
     assert (silent.maps["@"], silent.attached, silent.warnings) == (2, 1, [])
 

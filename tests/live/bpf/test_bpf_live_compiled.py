@@ -202,7 +202,7 @@ EXIT = insn(0xB7) + insn(0x95)
         (insn(0xBF, 0, 2) + EXIT, "register 2 is read before it is written", 0),
         (EXIT + EXIT, "instruction 2 can never be reached", 2),
         (insn(0xB7) + insn(0xB7) + insn(0x15, 0, 0, -2) + EXIT, "a loop does not end as far as the kernel can see", 1),
-        (insn(0x85, imm=58) + EXIT, "bpf_override_return cannot be used by this kind of probe", 0),
+        (insn(0x85, imm=58) + EXIT, "helper bpf_override_return not allowed in probe", 0),
         (insn(0x79, 0, 1, 4000) + EXIT, "this part of the event cannot be read (8 bytes at 4000)", 0),
         (insn(0xB7, 1) + insn(0x85, imm=1) + EXIT, "an argument is a scalar where one of these is needed: map_ptr", 1),
         (insn(0x7A, 10, 0, -520) + EXIT, "it uses a part of the stack that was not written, or is not its own", 0),

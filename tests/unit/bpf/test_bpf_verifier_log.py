@@ -70,7 +70,14 @@ BACK_EDGE = "back-edge from insn 4 to 1\nprocessed 0 insns (limit 131072)\n"
         (
             "unknown func bpf_get_func_ip#173\n",
             -1,
-            "bpf_get_func_ip cannot be used by this kind of probe on this kernel",
+            "helper bpf_get_func_ip not allowed in probe",
+            False,
+        ),
+        (
+            "7: (85) call bpf_probe_read#4\n8: (bf) r1 = r6\n9: (85) call bpf_d_path#147\n"
+            "helper call is not allowed in probe\n",
+            9,
+            "helper bpf_d_path not allowed in probe",
             False,
         ),
         (

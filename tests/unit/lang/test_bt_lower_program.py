@@ -6,7 +6,8 @@ import pytest
 from bt_host import FakeTypes, body, compiled, findings, lower, resolve, warnings
 from work import instructions
 
-from probescope.errors import KernelError, ScriptError, UsageError
+from probescope.errors import KernelError, NoSuchProbe, NothingToAttach, ProbeError, ScriptError, UsageError
+from probescope.frozen import replace
 from probescope.ir.text import value_to_text
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import KprobeAttach, Site, UserAttach
@@ -149,8 +150,52 @@ def test_missing_probes_may_be_left_out(policy, said):
 
 @pytest.mark.parametrize("policy", ["warn", "ignore"])
 def test_nothing_left_is_an_error(policy):
-    found = findings(f"config = {{ missing_probes = {policy} }} kprobe:absent {{ print(1); }}")
-    assert [d.message for d in found] == ["No probes to attach"]
+    text = f"config = {{ missing_probes = {policy} }} kprobe:absent {{ print(1); }}"
+    found = findings(text)
+    assert [d.message for d in found if d.severity == "error"] == ["No probes to attach"]
+    with pytest.raises(NothingToAttach, match="No probes to attach"):
+        compiled(text)
+
+
+NO_POINTS = "Probe has no valid attach points."
+
+
+def test_a_clause_that_goes_is_told():
+    """What a script waits for may never come when the clause that prints it is gone."""
+    done = compiled("config = { missing_probes = warn } kprobe:absent { print(1); } kprobe:b { }")
+    removed = f"{NO_POINTS} It is being removed which may cause issues with program behavior."
+    assert [w.message for w in done.warnings] == ["there is no kprobe absent", removed]
+    assert compiled("config = { missing_probes = ignore } kprobe:absent { } kprobe:b { }").warnings == ()
+
+
+def test_a_pattern_that_matches_nothing():
+    def nothing(spec: ProbeSpec, need_fields: bool) -> list[Site]:
+        raise ProbeError("no kernel function matches 'x*'", hints=["list shows what there is"])
+
+    (found,) = findings("kprobe:x* { }", resolve=nothing)
+    assert found.message == NO_POINTS
+    assert found.hints[:2] == ("no kernel function matches 'x*'", "list shows what there is")
+
+
+def test_what_may_not_be_there_is_doubted():
+    """One warning of a function that is missing, with the error; of one that is tried all the same, alone."""
+    doubt = "x is not traceable"
+
+    def absent(spec: ProbeSpec, need_fields: bool) -> list[Site]:
+        raise NoSuchProbe("there is no kernel function x", doubt=doubt)
+
+    with pytest.raises(ScriptError) as e:
+        compiled("kprobe:x { }", resolve=absent)
+    said = [(d.severity, d.message) for d in e.value.diagnostics]
+    assert said == [("error", "No matches for kprobe x."), ("warning", doubt)]
+    with pytest.raises(NothingToAttach) as e:
+        compiled("config = { missing_probes = ignore } kprobe:x { }", resolve=absent)
+    assert [d.message for d in e.value.diagnostics] == ["No probes to attach"]
+
+    def tried(spec: ProbeSpec, need_fields: bool) -> list[Site]:
+        return [replace(s, doubt=doubt) for s in resolve(spec, need_fields)]
+
+    assert [w.message for w in compiled("kprobe:b { }", resolve=tried).warnings] == [doubt]
 
 
 def test_sites_known_to_be_of_no_use_follow_the_policy():
@@ -192,7 +237,7 @@ def test_a_map_of_a_clause_that_is_missing_is_no_finding_of_its_own():
 
 def test_too_many_probes():
     (found,) = findings("config = { max_probes = 1 } kprobe:f* { } kprobe:g* { }")
-    assert found.message == "the program has more than 1 probes (max_probes)"
+    assert found.message == "Can't attach to 2 probes because it exceeds the current limit of 1 probes."
 
 
 def test_test_probes_need_their_mode():

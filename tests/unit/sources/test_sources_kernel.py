@@ -9,13 +9,13 @@ import sources_kernel
 from sources_kernel import BIG, FILE, PAIR, TRACING, Types
 
 from probescope.debuginfo.btf_funcs import Function, Param
-from probescope.errors import KernelError, ProbeError
+from probescope.errors import KernelError, NoSuchProbe, ProbeError, UsageError
 from probescope.kernel.fake import FakeHost
 from probescope.model.arch import AARCH64
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import CtxArg, CtxBytes, FentryAttach, Field, KprobeAttach, RegArg, RegRet, RetSlot, Site
 from probescope.model.types import I32, I64, U64, Struct
-from probescope.sources import func_fields, registry
+from probescope.sources import func_fields, kernel_functions, registry
 from probescope.sources.context import ResolveContext
 
 
@@ -109,7 +109,7 @@ def test_kprobe_places(machine: FakeHost) -> None:
         resolve(ProbeSpec("kprobe", address=0xFFFFFFFF81000104))
     (bare,) = resolve(ProbeSpec("kprobe", address=0xFFFFFFFF81000104), unsafe=True)
     assert bare.attach == KprobeAttach("", address=0xFFFFFFFF81000104)
-    assert (bare.name, bare.func) == ("kprobe:0xffffffff81000104", "vfs_read+0x4")
+    assert (bare.name, bare.func) == ("kprobe:18446744071578845444", "vfs_read+0x4")
 
 
 def test_kprobe_globs(machine: FakeHost) -> None:
@@ -121,6 +121,61 @@ def test_kprobe_globs(machine: FakeHost) -> None:
     assert listed("kprobe:ext4:*") == ["kprobe:ext4:ext4_sync"]
     assert listed("kprobe:*:vfs*") == ["kprobe:vmlinux:vfs_open", "kprobe:vmlinux:vfs_read"]
     assert [s.name for s in resolve(ProbeSpec("kprobe", "ext*", "*"))] == ["kprobe:ext4:ext4_sync"]
+
+
+def test_a_pattern_of_modules_may_mean_the_kernel_itself(machine: FakeHost) -> None:
+    """``vmlinux`` is as good a name for a glob as that of any module."""
+    assert [s.name for s in resolve(ProbeSpec("kprobe", "vmlinu*", "vfs_read"))] == ["kprobe:vmlinux:vfs_read"]
+    assert [s.name for s in resolve(ProbeSpec("kprobe", "?xt4", "ext4_*"))] == ["kprobe:ext4:ext4_sync"]
+    assert listed("fentry:[a-v]mlinux:vfs_read") == ["fentry:vmlinux:vfs_read"]
+    assert [s.name for s in resolve(ProbeSpec("fentry", "vmlinu*", "vfs_read"))] == ["fentry:vmlinux:vfs_read"]
+
+
+def test_no_pattern_means_what_halts_the_kernel(machine: FakeHost) -> None:
+    """Programs in many functions of RCU, which programs themselves need, have hung machines."""
+    machine.files[f"{TRACING}/available_filter_functions"] += b"rcu_core\nrcutree_up\ndefault_idle\ndefault_idle_call\n"
+    assert listed("kprobe:*") == [
+        *("kprobe:default_idle_call", "kprobe:ext4_sync", "kprobe:no_btf"),
+        *("kprobe:rcutree_up", "kprobe:vfs_open", "kprobe:vfs_read"),
+    ]
+    with pytest.raises(ProbeError, match="no kernel function matches 'rcu_\\*'"):
+        resolve(ProbeSpec("kprobe", name="rcu_*"))
+
+
+def test_a_module_that_is_not_loaded(machine: FakeHost) -> None:
+    machine.files["/proc/modules"] = b"ext4 991232 1 - Live 0x0000000000000000\n"
+    assert resolve(ProbeSpec("kprobe", "ext4", "ext4_sync"))
+    words = r"specified module nonsense in probe kprobe:nonsense:vfs_read is not loaded\."
+    with pytest.raises(ProbeError, match=words) as e:
+        resolve(ProbeSpec("kprobe", "nonsense", "vfs_read"))
+    assert e.value.hints == ("write kprobe:vfs_read, or load the module",)
+
+
+def test_unsafe_tries_what_is_not_known(machine: FakeHost) -> None:
+    """The kernel has the last word, and a warning comes before it."""
+    with pytest.raises(NoSuchProbe) as e:
+        resolve(ProbeSpec("kprobe", "vmlinux", "vfs_raed"))
+    assert e.value.doubt.startswith("vfs_raed is not traceable")
+    (site,) = resolve(ProbeSpec("kprobe", "vmlinux", "vfs_raed"), unsafe=True)
+    assert (site.name, site.attach) == ("kprobe:vmlinux:vfs_raed", KprobeAttach("vfs_raed"))
+    assert site.doubt == e.value.doubt
+    assert "did you mean kprobe:vfs_read?" in site.notes
+
+
+def test_a_list_of_what_may_be_probed(machine: FakeHost) -> None:
+    """``--traceable-functions``: only what the file has, by name and by pattern."""
+    machine.files["/mine"] = b"vfs_read\n"
+    kernel_functions.choose_list("/mine")
+    assert [s.name for s in resolve(ProbeSpec("kprobe", name="*"))] == ["kprobe:vfs_read"]
+    assert resolve(ProbeSpec("kprobe", name="vfs_read"))[0].doubt == ""
+    with pytest.raises(NoSuchProbe, match="not on the list"):
+        resolve(ProbeSpec("kprobe", name="no_btf"))
+    assert "not traceable" in resolve(ProbeSpec("kprobe", name="no_btf"), unsafe=True)[0].doubt
+    kernel_functions.choose_list("")
+    assert resolve(ProbeSpec("kprobe", name="no_btf"))[0].doubt == ""
+    kernel_functions.choose_list("/nothing")
+    with pytest.raises(UsageError, match="Could not read functions from /nothing"):
+        resolve(ProbeSpec("kprobe", name="vfs_read"))
 
 
 def test_kprobe_without_the_function_tracer(machine: FakeHost) -> None:

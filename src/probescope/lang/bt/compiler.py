@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from probescope.diagnostics import Diagnostic, Source
-from probescope.errors import LimitError, ScriptError
+from probescope.errors import LimitError, NothingToAttach, ScriptError
 from probescope.frozen import dataclass
 from probescope.ir.program import Program
 from probescope.lang.bt import ast
@@ -27,6 +27,7 @@ from probescope.model.site import Site, UserAttach
 __all__ = ["Compiled", "Environment", "UserSymbol", "compile_script", "compile_text"]
 
 MAX_RUNS = 60
+NOTHING = "No probes to attach"
 """Greatest number of times that one clause is lowered before its types are said not to settle."""
 
 
@@ -67,7 +68,8 @@ def _compiled(script: Script, env: Environment) -> Compiled:
     if not _errors(findings):
         findings += _check_whole(state, script.program, units, resolver)
     if _errors(findings):
-        raise ScriptError(_ordered(findings))
+        nothing = any(d.message == NOTHING for d in findings)
+        raise (NothingToAttach if nothing else ScriptError)(_ordered(findings))
     program = assemble(state, units)
     return Compiled(program, tuple(_ordered([*script.warnings, *findings])), script)
 
@@ -174,7 +176,7 @@ def _check_whole(state: ProgramState, tree: ast.Program, units: list[Unit], reso
             Diagnostic("error", "no probe of this script runs here (test and bench probes need their mode)", span)
         )
     elif not units:
-        message = "No probes to attach" if tree.probes else "the script has no probes"
+        message = NOTHING if tree.probes else "the script has no probes"
         found.append(Diagnostic("error", message, source=state.source))
     return found
 

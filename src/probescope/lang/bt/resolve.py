@@ -5,9 +5,9 @@ looked into (formats, argument types) only if the body uses what they offer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from probescope.diagnostics import Diagnostic, Severity
+from probescope.diagnostics import Diagnostic, Severity, Span
 from probescope.errors import FormatError, KernelError, LimitError, NoSuchProbe, ProbeError, ProbescopeError
 from probescope.lang.bt import ast
 from probescope.lang.bt.builtins_site import aspect
@@ -18,6 +18,9 @@ from probescope.lang.bt.pointtext import is_glob
 from probescope.model.site import Site
 
 Missed = tuple[ast.AttachPoint, ProbescopeError]
+
+TOO_MANY = "exceeds the current limit of"
+GOES_ON = "config = { missing_probes = warn } goes on without it"
 
 _ASKING = frozenset({"args", "retval", "ctx"})
 _COSTLY = frozenset({"uprobe", "uretprobe"})
@@ -40,6 +43,7 @@ class Resolver:
         fields, self._names = asks_fields(probe), asks_names(probe)
         found: dict[tuple[str, object], Site] = {}  # a USDT probe has one name, and may stand at several places
         empty: list[Missed] = []
+        missing = self.missing
         for ranks in alternatives(probe.points):
             first, *others = ranks
             for site, point in self._first(probe, ranks, fields) if others else self._all(first, fields, empty):
@@ -50,8 +54,8 @@ class Resolver:
             kept = {k: s for k, s in found.items() if s.source in ("begin", "end") or wanted(s.name)}
             self.missing += len(found) - len(kept)
             found = kept
-        for point, e in () if found or wanted else empty:
-            self._missing(e, point)
+        if not (found or wanted):
+            self._nothing(probe, empty, missed=self.missing > missing)
         self.count += len(found)
         if self.count > self.program.config.max_probes:
             self._too_many(probe)
@@ -103,13 +107,37 @@ class Resolver:
             else:
                 self._missing(e, point)
             return ()
+        for site in sites:
+            self._doubt(site.doubt, point, site.notes)
         return [s for s in sites if self._usable(s, point)]
 
     def _missing(self, e: ProbescopeError, point: ast.AttachPoint) -> None:
         self.missing += 1
         policy = self.program.config.missing_probes
         if policy != "ignore":
+            self._doubt(e.doubt if isinstance(e, NoSuchProbe) else "", point)
             self._report("error" if policy == "error" else "warning", e, point)
+
+    def _doubt(self, text: str, point: ast.AttachPoint, hints: Sequence[str] = ()) -> None:
+        if text and self.program.config.missing_probes != "ignore":
+            self.findings.append(Diagnostic("warning", text, point.span, tuple(hints), self.program.source))
+
+    def _nothing(self, probe: ast.Probe, empty: Sequence[Missed], *, missed: bool) -> None:
+        """Of a clause without a single site. ``missed``: of its probes some were told about already."""
+        self.missing += len(empty)
+        policy = self.program.config.missing_probes
+        if policy == "ignore" or not (empty or missed):
+            return
+        hints = [h for _, e in empty for h in (e.what, *e.hints)]
+        if policy == "error" and empty:
+            self._empty("error", "Probe has no valid attach points.", empty[0][0].span, [*hints, GOES_ON])
+        elif policy == "warn":
+            point = (empty[0][0] if empty else probe.points[0]).span
+            removed = "It is being removed which may cause issues with program behavior."
+            self._empty("warning", f"Probe has no valid attach points. {removed}", point, hints)
+
+    def _empty(self, severity: Severity, message: str, span: Span, hints: Sequence[str]) -> None:
+        self.findings.append(Diagnostic(severity, message, span, tuple(hints), self.program.source))
 
     def _usable(self, site: Site, point: ast.AttachPoint) -> bool:
         """A site that is known to be of no use is left out where the script expects that; else the planner says why."""
@@ -124,7 +152,7 @@ class Resolver:
     def _report(self, severity: Severity, e: ProbescopeError, point: ast.AttachPoint) -> None:
         hints = list(e.hints)
         if severity == "error" and not isinstance(e, LimitError | KernelError):
-            hints.append("config = { missing_probes = warn } goes on without it")
+            hints.append(GOES_ON)
         message = str(e) if isinstance(e, FormatError) else e.what  # of which file the bytes are
         if isinstance(e, NoSuchProbe):
             where = f"{point.spec.target}:{point.spec.name}" if point.spec.target else point.spec.name
@@ -135,17 +163,14 @@ class Resolver:
 
     def _too_many(self, probe: ast.Probe) -> None:
         most = self.program.config.max_probes
-        if any("max_probes" in d.message for d in self.findings):
+        if any(TOO_MANY in d.message for d in self.findings):
             return
-        self.findings.append(
-            Diagnostic(
-                "error",
-                f"the program has more than {most} probes (max_probes)",
-                probe.span,
-                ("make the patterns narrower", f"or raise the limit: config = {{ max_probes = {self.count} }}"),
-                self.program.source,
-            )
+        hints = (
+            "You can increase the limit through the BPFTRACE_MAX_PROBES environment variable.",
+            f"or in the script: config = {{ max_probes = {self.count} }}; or make the patterns narrower",
         )
+        message = f"Can't attach to {self.count} probes because it {TOO_MANY} {most} probes."
+        self.findings.append(Diagnostic("error", message, probe.span, hints, self.program.source))
 
 
 def asks_fields(probe: ast.Probe) -> bool:
