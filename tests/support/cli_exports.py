@@ -28,7 +28,7 @@ def switches(folder: Path) -> Path:
     """Tracepoints of the whole machine: switches, wake-ups, process starts."""
     events = "sched:sched_switch,sched:sched_wakeup,sched:sched_process_exec"
     work = ["sh", "-c", "for i in 1 2 3 4 5; do ls / > /dev/null; done"]
-    return recorded(folder / "switches.data", ["-a", "-e", events], work)
+    return recorded(folder / "switches.data", ["-a", "-c", "1", "-e", events], work)
 
 
 def viewer(*parts: str) -> Path:

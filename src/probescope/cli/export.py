@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from probescope.cli.parsing import Parser, cpu_list, offers
-from probescope.errors import UsageError
+from probescope.errors import FormatError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -63,16 +63,13 @@ def main(argv: list[str]) -> int:
     from probescope.cli.export_input import Input
 
     with Input(args.file, selection, quiet=args.quiet) as found:
-        count = _write(kind, found, args)
+        _write(kind, found, args)
         if not args.quiet:
             found.tell()
-    if not count:
-        sys.stderr.write("ERROR: there are no such events in it\n")
-        return 1
     return 0
 
 
-def _write(kind: str, found: Input, args: argparse.Namespace) -> int:
+def _write(kind: str, found: Input, args: argparse.Namespace) -> None:
     from probescope.cli.outfile import OutFile
     from probescope.views.export.kinds import KINDS
     from probescope.views.export.writers import Options, export
@@ -85,10 +82,12 @@ def _write(kind: str, found: Input, args: argparse.Namespace) -> int:
     with OutFile(args.output, packed=packed, seeks=KINDS[kind].seeks) as out:
         count = export(kind, found.source, out.file, options, os.path.basename(args.file))
         found.close_progress()
-    if args.output != "-" and count and not args.quiet:
+        if not count:
+            found.tell()
+            raise FormatError("there are no such events in it", file=args.file)
+    if args.output != "-" and not args.quiet:
         size = f"{out.size:,} bytes, " if out.size else ""
         sys.stderr.write(f"wrote {args.output} ({size}{count:,} {'stacks' if found.kind == 'folded' else 'events'})\n")
-    return count
 
 
 def _kind(args: argparse.Namespace) -> str:

@@ -21,6 +21,10 @@ _EVENTS = ("perf.data", "trace.dat")
 KINDS: dict[str, Kind] = {
     "folded": Kind("stacks with their weight, a line each", (".folded", ".collapsed"), by="comm"),
     "pprof": Kind("go tool pprof", (".pb.gz", ".pprof", ".prof", ".pb")),
+    "chrome": Kind("Trace Event JSON: chrome://tracing, ui.perfetto.dev", (".trace.json", ".chrome.json")),
+    "csv": Kind("a row an event", (".csv",)),
+    "jsonl": Kind("an object an event, with nested fields and stacks", (".jsonl", ".ndjson")),
+    "parquet": Kind("a row an event, for DuckDB, pandas, Spark", (".parquet",)),
     "speedscope": Kind("speedscope.app", (".speedscope.json", ".speedscope")),
 }
 

@@ -161,9 +161,10 @@ class Sampler:
 
 
 def _hz(attr: Any) -> int:
-    from probescope.kernel.uapi.perf import FLAG_FREQ
+    """How often a second a sample was wanted; tracepoints stand for themselves."""
+    from probescope.kernel.uapi.perf import FLAG_FREQ, PERF_TYPE_TRACEPOINT
 
-    return attr.period if attr.flags & FLAG_FREQ else 0
+    return attr.period if attr.flags & FLAG_FREQ and attr.type != PERF_TYPE_TRACEPOINT else 0
 
 
 def folded_batches(samples: StackSamples, table: StackTable) -> Iterator[SampleBatch]:

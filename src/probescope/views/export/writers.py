@@ -10,6 +10,7 @@ from probescope.formats.stacktable import Counts, Measure, SampleBatch, StackTab
 from probescope.frozen import dataclass
 
 if TYPE_CHECKING:
+    from probescope.formats.tables import Chunk, CsvWriter, JsonlWriter, ParquetWriter
     from probescope.views.export.source import Source
     from probescope.views.flame.stacks import StackSamples
 
@@ -129,13 +130,75 @@ def _speedscope(source: Source | StackSamples, file: BinaryIO, options: Options,
     return found.count
 
 
+def _chrome(source: Source | StackSamples, file: BinaryIO, options: Options, name: str) -> int:
+    from probescope.views.export.timeline import write_chrome
+
+    out = _text(file)
+    count = write_chrome(source, out, options, name)
+    out.detach()
+    return count
+
+
+def _csv(source: Source | StackSamples, file: BinaryIO, options: Options, name: str) -> int:
+    from probescope.formats.tables import CsvWriter
+
+    out = _text(file)
+    names, chunks = _rows(source)
+    writer = CsvWriter(out, names)
+    count = _put(chunks, writer)
+    out.detach()
+    return count
+
+
+def _jsonl(source: Source | StackSamples, file: BinaryIO, options: Options, name: str) -> int:
+    from probescope.formats.tables import JsonlWriter
+
+    out = _text(file)
+    count = _put(_rows(source, nested=True)[1], JsonlWriter(out))
+    out.detach()
+    return count
+
+
+def _parquet(source: Source | StackSamples, file: BinaryIO, options: Options, name: str) -> int:
+    from probescope.formats.tables import ParquetWriter
+
+    writer = ParquetWriter(file)
+    try:
+        return _put(_rows(source)[1], writer)
+    finally:
+        writer.abandon()
+
+
+def _rows(source: Source | StackSamples, *, nested: bool = False) -> tuple[list[str], Iterator[Chunk]]:
+    from probescope.views.export.rows import Rows, folded_chunk
+    from probescope.views.flame.stacks import StackSamples
+
+    if isinstance(source, StackSamples):
+        return ["stack", "weight"], iter([folded_chunk(source, nested=nested)])
+    rows = Rows(source, nested=nested)
+    return rows.names(), rows.chunks()
+
+
+def _put(chunks: Iterator[Chunk], writer: CsvWriter | JsonlWriter | ParquetWriter) -> int:
+    count = 0
+    for chunk in chunks:
+        count += len(next(iter(chunk.values())))
+        writer.write(chunk)
+    writer.close()
+    return count
+
+
 def _build_ids(source: Source | StackSamples) -> dict[str, str]:
     found = getattr(getattr(source, "recording", None), "build_ids", ())
     return {"[kernel.kallsyms]" if b.path.startswith("[kernel.kallsyms]") else b.path: b.build_id.hex() for b in found}
 
 
 _WRITERS: dict[str, Callable[[Source | StackSamples, BinaryIO, Options, str], int]] = {
+    "chrome": _chrome,
+    "csv": _csv,
     "folded": _folded,
+    "jsonl": _jsonl,
+    "parquet": _parquet,
     "pprof": _pprof,
     "speedscope": _speedscope,
 }
