@@ -20,7 +20,7 @@ from probescope.bpf.unit import MapSpec, Object, ProgSpec
 from probescope.errors import InternalError, KernelError, ProbeError, ScriptError, VerifierError
 from probescope.ir.program import Program
 from probescope.kernel import bpf_link, bpf_map, bpf_prog, perf_attr
-from probescope.kernel.bpf import btf_load
+from probescope.kernel.bpf import btf_load, object_fd
 from probescope.kernel.fds import Fd, close_all
 from probescope.kernel.perf_event import perf_event_open
 from probescope.kernel.procfs import threads
@@ -96,7 +96,8 @@ class Execution:
             if not target:
                 lacking = "the kernel's BTF lacks it"
                 raise KernelError("bpf(BPF_PROG_LOAD)", ESRCH, where=step.btf_target, hints=[lacking])
-        module = self._btf_ids.object_fd(step.module) if target else None
+        module = self._btf_ids.object_fd(step.module) if target and not step.of_program else None
+        of_program = _program(step) if step.of_program else None
         try:
             return bpf_prog.prog_load(
                 bpf_prog.Load(
@@ -107,6 +108,7 @@ class Execution:
                     expected_attach_type=step.attach_type,
                     attach_btf_id=target,
                     attach_btf_obj_fd=module,
+                    attach_prog_fd=of_program,
                     btf_fd=self._own_btf if spec.func_info else None,
                     func_info=pack_func_info(spec.func_info) if self._own_btf is not None else b"",
                     flags=BPF_F_SLEEPABLE if step.sleepable or spec.kind == "syscall" else 0,
@@ -115,8 +117,9 @@ class Execution:
         except VerifierError as e:
             raise self._refused(spec, e) from e
         finally:
-            if module is not None:
-                module.close()
+            for held in (module, of_program):
+                if held is not None:
+                    held.close()
 
     def _refused(self, spec: ProgSpec, e: VerifierError) -> ScriptError:
         """What the verifier found, at the line of the script that it comes from."""
@@ -293,6 +296,15 @@ _ATTACH: dict[type, Callable[[Execution, Any], None]] = {
     steps.AttachPerf: Execution._perf_events,
     steps.AttachIter: Execution._iter,
 }
+
+
+def _program(step: steps.Load) -> Fd:
+    """The program whose function is to be traced. Raises KernelError if it is gone by now."""
+    found = object_fd("prog", step.of_program)
+    if found is None:
+        gone = f"BPF program {step.of_program}"
+        raise KernelError("bpf(BPF_PROG_GET_FD_BY_ID)", ESRCH, where=gone, hints=["it has ended meanwhile"])
+    return found
 
 
 def _create(spec: MapSpec) -> bpf_map.Map:

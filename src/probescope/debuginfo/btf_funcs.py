@@ -52,6 +52,11 @@ class BtfFunctions:
         type_id = self.btf.find(name, FUNC)
         return self._function(name, type_id, self.btf.raw(type_id).third) if type_id else None
 
+    def signature(self, type_id: int) -> Function | None:
+        """Of the FUNC with this id; ``None`` if it is none."""
+        raw = self.btf.raw(type_id)
+        return self._function(self.btf.name_of(type_id), type_id, raw.third) if raw.kind == FUNC else None
+
     def _function(self, name: str, type_id: int, proto: int, skip: int = 0) -> Function | None:
         raw = self.btf.raw(proto)
         if raw.kind != FUNC_PROTO:

@@ -18,6 +18,8 @@ bpf
     ``get_pinned``, ``task_fd_query(pid, fd)``.
 bpf_btf
     ``btf_info(fd)``, ``kernel_btf(module) -> Fd | None`` (what ``attach_btf_obj_fd`` wants).
+bpf_functions
+    ``loaded(id=0) -> Functions(program, btf, types)`` of every BPF program with BTF; ``btf_bytes(id)``.
 bpf_map
     ``map_create(type, key_size, value_size, max_entries, *, flags, name, btf, key_btf, value_btf, inner, extra) ->
     Map``. ``Map``: ``lookup(key, delete=False) -> bytes | None``, ``update(key, value, flags)``, ``delete(key) ->

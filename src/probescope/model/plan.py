@@ -46,7 +46,7 @@ class Step:
 class Load(Step):
     """``program`` of the object. ``prog_type`` and ``attach_type`` are numbers of the uapi enums; ``btf_target``
     names what attach_btf_id stands for (``btf_trace_sys_enter``, ``vfs_read``) and ``btf_id`` is it; ``module``:
-    whose BTF."""
+    whose BTF. ``of_program``: the id of the BPF program whose function the target is, and whose BTF counts."""
 
     program: str
     prog_type: int
@@ -55,9 +55,11 @@ class Load(Step):
     btf_id: int = 0
     module: str = ""
     sleepable: bool = False
+    of_program: int = 0
 
     def __str__(self) -> str:
         target = f" for {self.btf_target}" if self.btf_target else ""
+        target += f" of program {self.of_program}" if self.of_program else ""
         return f"bpf(BPF_PROG_LOAD) {self.program}{target}"
 
 

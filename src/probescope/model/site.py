@@ -171,10 +171,14 @@ class KprobeAttach(Attach):
 
 @dataclass(frozen=True, slots=True)
 class FentryAttach(Attach):
+    """``program``: the id of the BPF program whose function it is, and whose BTF ``btf_id`` counts in; 0: the kernel's
+    own, or the module's."""
+
     func: str
     btf_id: int
     module: str = ""  # "" or vmlinux: the kernel itself
     ret: bool = False
+    program: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,19 +44,19 @@ def load_step(unit: Unit, rung: Rung, site: Site) -> Load:
     """How the unit's program is loaded; BTF ids known from the site are passed on, others are looked up by name."""
     m = rung.mechanism
     attach = site.attach
-    target, btf_id, module = "", 0, ""
+    target, btf_id, module, of_program = "", 0, "", 0
     match m.name, attach:
         case "tp_btf", RawTracepointAttach():
             target, btf_id, module = f"btf_trace_{attach.event}", attach.btf_id, attach.module
         case "tp_btf", _:
             target = f"btf_trace_{rung.target}"
         case (("fentry" | "fexit"), FentryAttach()):
-            target, btf_id, module = attach.func, attach.btf_id, attach.module
+            target, btf_id, module, of_program = attach.func, attach.btf_id, attach.module, attach.program
         case "iter", IterAttach():
             target = f"bpf_iter_{attach.target}"
         case _:
             pass
-    return Load(unit.name, m.prog_type, m.attach_type, target, btf_id, module, unit.sleepable)
+    return Load(unit.name, m.prog_type, m.attach_type, target, btf_id, module, unit.sleepable, of_program)
 
 
 def attach_steps(unit: Unit, sites: Numbered, rung: Rung, request: PlanRequest) -> list[Step]:

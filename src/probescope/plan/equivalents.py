@@ -68,6 +68,8 @@ def equivalents(
             found = (*_event(event, on), *_strace(a, on, pattern, arch))
         case RawTracepointAttach():
             found = _event(twin, on) if twin else ()
+        case FentryAttach(program=program) if program:
+            found = ()
         case KprobeAttach() | FentryAttach() as a:
             found = _function(a, probe.rpartition(":")[2] if pattern else "", on)
         case UprobeAttach() as a:

@@ -11,7 +11,7 @@ from probescope.frozen import dataclass
 from probescope.ir.needs import Needs
 from probescope.ir.program import Program
 from probescope.kernel.privileges import Privileges
-from probescope.model.site import IntervalAttach, RawTracepointAttach, Site, TracepointAttach, UserAttach
+from probescope.model.site import FentryAttach, IntervalAttach, RawTracepointAttach, Site, TracepointAttach, UserAttach
 from probescope.plan.costs import Costs, cost_class, cost_name
 from probescope.plan.explain_stacks import Compiled
 from probescope.plan.knowledge import OTHERS, PRIVILEGES, SOURCES, Interface, Knowledge, Other, Through
@@ -126,7 +126,9 @@ def _counters(site: Site, other: Other) -> tuple[str, ...]:
 
 
 def _fits(other: Other, site: Site) -> bool:
-    """Arguments of a raw tracepoint are not to be had in another way; the place is."""
+    """Arguments of a raw tracepoint are not to be had in another way; the place is. Of BPF programs nothing is."""
+    if isinstance(site.attach, FentryAttach) and site.attach.program:
+        return False
     return not (isinstance(site.attach, RawTracepointAttach) and other.mechanism == "ftrace hist")
 
 

@@ -41,6 +41,8 @@ def instead(site: Site, offers: Offers, events: Callable[[], Sequence[str]]) -> 
     match site.attach:
         case KprobeAttach(symbol=name, offset=0, ret=ret) if name:
             found = [*_typed(site, name, ret, offers), *_by_events(name, ret, events())]
+        case FentryAttach(program=program) if program:
+            return ()
         case FentryAttach(func=name, ret=ret):
             found = [*_untyped(name, ret, offers), *_by_events(name, ret, events())]
         case PerfAttach(type=0):

@@ -123,7 +123,8 @@ def _candidates(attach: Attach, site: Site, asked: Asked) -> Iterator[Rung]:
         case RawTracepointAttach():
             yield from _raw(attach, site, asked)
         case FentryAttach():
-            yield _plain("fexit" if attach.ret else "fentry", site, asked, attach.func)
+            of_program = f"bpf:{attach.program}:" if attach.program else ""
+            yield _plain("fexit" if attach.ret else "fentry", site, asked, of_program + attach.func)
         case KprobeAttach():
             if asked.session:
                 yield _kprobe_multi("kprobe_session", attach, site, asked)

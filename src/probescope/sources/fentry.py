@@ -1,5 +1,5 @@
 """Kernel functions through BPF trampolines: ``fentry:vfs_read``, ``fexit:ext4:ext4_sync_file``. Cheaper than kprobes,
-and typed.
+and typed. Functions of BPF programs, ``fentry:bpf:NAME``, are in ``bpf_programs``.
 
 A function can be traced so if BTF knows its signature and ftrace its entry. BTF of the kernel is asked first, then that
 of the modules; whether ftrace can take a single named function shows when it is attached, for reading the list of all
@@ -11,7 +11,7 @@ from __future__ import annotations
 from probescope.errors import KernelError, NoSuchProbe, ProbeError
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import FentryAttach, Site
-from probescope.sources import func_fields, kernel_btf, kernel_functions
+from probescope.sources import bpf_programs, func_fields, kernel_btf, kernel_functions
 from probescope.sources.context import ResolveContext, check_count
 from probescope.sources.globs import is_glob, matches
 
@@ -20,6 +20,8 @@ SOURCES = ("fentry", "fexit")
 
 def list_names(source: str, pattern: str, ctx: ResolveContext) -> list[str]:
     """``vmlinux:FUNCTION``, ``MODULE:FUNCTION``. Raises ``KernelError`` where ftrace cannot be asked."""
+    if pattern.startswith(f"{bpf_programs.TARGET}:"):
+        return bpf_programs.list_names(pattern.partition(":")[2])
     module, colon, name = pattern.rpartition(":")
     if not kernel_btf.functions():
         return []
@@ -39,15 +41,15 @@ def match(spec: ProbeSpec, ctx: ResolveContext) -> list[str]:
             return [s.name for s in resolve(spec, ctx)]
         except ProbeError:
             return []
-    pattern = f"{spec.target}:{spec.name}" if spec.target else spec.name
+    parts = (spec.target, spec.namespace, spec.name)
+    pattern = ":".join(p for p in parts if p)
     return [f"{spec.source}:{n}" for n in list_names(spec.source, pattern, ctx)]
 
 
 def resolve(spec: ProbeSpec, ctx: ResolveContext) -> list[Site]:
     """Raises ``ProbeError``: no BTF, no such function (with the nearest names)."""
-    if spec.target == "bpf":
-        hints = ["probe the kernel functions that it calls, or the place where it is attached"]
-        raise ProbeError(f"{spec.source} attaches to functions of the kernel, not to BPF programs", hints=hints)
+    if spec.target == bpf_programs.TARGET:
+        return bpf_programs.resolve(spec, ctx)
     if not kernel_btf.functions():
         hints = [f"kprobe:{spec.name} needs no BTF", "the kernel must be built with CONFIG_DEBUG_INFO_BTF"]
         raise ProbeError(f"{spec.source} needs BTF, which this kernel has not", hints=hints)
@@ -140,6 +142,8 @@ def describe(site: Site, ctx: ResolveContext) -> list[str]:
     """The arguments, and for fexit the result, as C declares them."""
     attach = site.attach
     assert isinstance(attach, FentryAttach)
+    if attach.program:
+        return []
     btf = kernel_btf.functions(attach.module)
     fn = btf.find(attach.func) if btf else None
     if btf is None or fn is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -84,3 +85,21 @@ def test_programs_are_known_by_their_probes() -> None:
         session.poll(0)
         listed = subprocess.run(["bpftool", "prog"], capture_output=True, text=True, check=True).stdout
     assert "name kprobe_ksys_read_1 " in listed
+
+
+def test_functions_of_a_program_that_runs() -> None:
+    """fentry on a program of another session: it is found by its name, told by its id, and counted."""
+    with probescope.run("interval:ms:20 { @ticks = count(); }", via="bpf") as watched:
+        watched.poll(0)
+        program = (
+            "fentry:bpf:interval_ms_20_* { @[probe] = count(); } fexit:bpf:interval_ms_20_* { @result = sum(retval); }"
+        )
+        with probescope.run(program) as session:
+            session.wait(1)
+            session.stop()
+            (((name,), hits),) = session.maps["@"].items() if session.maps["@"] else ((("",), 0),)
+            result = session.maps["@result"]
+        watched.stop()
+    assert re.fullmatch(r"fentry:bpf:\d+:interval_ms_20_1", name)
+    assert hits > 5
+    assert result == 0

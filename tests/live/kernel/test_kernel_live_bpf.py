@@ -315,3 +315,26 @@ def test_kprobe_multi_names_the_function_that_cannot_be_traced():
     with load("kprobe_multi") as p, pytest.raises(KernelError) as e:
         bpf_link.link_kprobe_multi(p, symbols=["no_such_function"])
     assert any("available_filter_functions" in hint for hint in e.value.hints)
+
+
+def test_functions_of_loaded_programs_by_their_btf() -> None:
+    """A program of ours is found among all, by its id, with a type that its BTF calls as we did."""
+    from probescope.bpf.btf_writer import BtfWriter, pack_func_info
+    from probescope.debuginfo.btf import Btf
+    from probescope.kernel import bpf_functions
+    from probescope.kernel.bpf import btf_load
+
+    w = BtfWriter()
+    type_id = w.function(
+        "seen_by_others", w.prototype(w.integer("int", 4, signed=True), [("ctx", w.pointer())]), "global"
+    )
+    code = bytes.fromhex("b7000000000000009500000000000000")  # r0 = 0; exit
+    with btf_load(w.data()) as btf:
+        load = bpf_prog.Load(17, code, btf_fd=btf, func_info=pack_func_info([(0, type_id)]))
+        with bpf_prog.prog_load(load) as prog:
+            number = prog.info().id
+            (found,) = bpf_functions.loaded(number)
+            assert found in list(bpf_functions.loaded())
+            name = Btf.parse(bpf_functions.btf_bytes(found.btf)).name_of(found.types[0])
+    assert name == "seen_by_others"
+    assert list(bpf_functions.loaded(number)) == []

@@ -247,7 +247,6 @@ def test_fentry_globs(machine: FakeHost) -> None:
         (ProbeSpec("fentry", name="vfs_raed"), "no function vfs_raed with BTF", "did you mean fentry:vfs_read?"),
         (ProbeSpec("fentry", name="no_btf"), "no function no_btf with BTF", "kprobe:no_btf can probe it"),
         (ProbeSpec("fentry", "xfs", "f"), "no BTF for module 'xfs'", "not loaded"),
-        (ProbeSpec("fentry", "bpf", "f"), "not to BPF programs", "probe the kernel functions"),
     ],
 )
 def test_unknown_fentry(machine: FakeHost, spec: ProbeSpec, message: str, hint: str) -> None:
