@@ -25,6 +25,7 @@ KINDS: dict[str, Kind] = {
     "csv": Kind("a row an event", (".csv",)),
     "jsonl": Kind("an object an event, with nested fields and stacks", (".jsonl", ".ndjson")),
     "parquet": Kind("a row an event, for DuckDB, pandas, Spark", (".parquet",)),
+    "perf.data": Kind("perf's own, cut down", (".data",), inputs=_EVENTS[:1], seeks=True),
     "speedscope": Kind("speedscope.app", (".speedscope.json", ".speedscope")),
 }
 

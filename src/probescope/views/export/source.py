@@ -47,7 +47,7 @@ class Source(ABC):
         self.names: list[str] = []
         self.lost = 0
         self._progress = progress
-        self._selection = selection
+        self.selection = selection
         self._sieve: Sieve | None = None
         self._known = 0
         self._times = (0, 0)
@@ -79,7 +79,7 @@ class Source(ABC):
 
         if self._sieve is None or len(self.events) != self._known:
             self._known = len(self.events)
-            self._sieve = Sieve(self._selection, self.events, self.times() if self._selection.spans.shares else (0, 0))
+            self._sieve = Sieve(self.selection, self.events, self.times() if self.selection.spans.shares else (0, 0))
         return self._sieve
 
     @property
@@ -124,6 +124,7 @@ class PerfSource(Source):
         self, told: Told, recording: PerfData, selection: Selection, progress: Step, times: tuple[int, int]
     ) -> None:
         super().__init__(recording, selection, progress)
+        self.recording: PerfData = recording
         self._told = told
         self._times = times
         self.names = told.tasks.names

@@ -169,6 +169,14 @@ def _parquet(source: Source | StackSamples, file: BinaryIO, options: Options, na
         writer.abandon()
 
 
+def _perfdata(source: Source | StackSamples, file: BinaryIO, options: Options, name: str) -> int:
+    from probescope.views.export.cut import cut_perfdata
+    from probescope.views.export.source import PerfSource
+
+    assert isinstance(source, PerfSource)
+    return cut_perfdata(source, file)
+
+
 def _rows(source: Source | StackSamples, *, nested: bool = False) -> tuple[list[str], Iterator[Chunk]]:
     from probescope.views.export.rows import Rows, folded_chunk
     from probescope.views.flame.stacks import StackSamples
@@ -199,6 +207,7 @@ _WRITERS: dict[str, Callable[[Source | StackSamples, BinaryIO, Options, str], in
     "folded": _folded,
     "jsonl": _jsonl,
     "parquet": _parquet,
+    "perf.data": _perfdata,
     "pprof": _pprof,
     "speedscope": _speedscope,
 }
