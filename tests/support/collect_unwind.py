@@ -171,7 +171,7 @@ def library() -> str:
 
 def names(text: str) -> list[str]:
     """Function names of a stack as printed; addresses without a name as they are."""
-    return re.findall(r"^[ \t]+([^\s+]+)(?:\+\d+| \(.*\))?$", text, re.MULTILINE)
+    return re.findall(r"^[ \t]+([^\s+]+)(?:\+\d+(?:@\S+:\d+)?| \(.*\))?$", text, re.MULTILINE)
 
 
 def same(found: list[str], expected: list[str]) -> bool:

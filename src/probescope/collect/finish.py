@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from probescope.frozen import replace
 from probescope.ir.program import Program
@@ -27,6 +27,14 @@ class Symbols(Protocol):
 
     def kernel(self, address: int) -> Frame: ...
     def user(self, pid: int, address: int) -> Frame: ...
+
+
+@runtime_checkable
+class Sources(Protocol):
+    """What a frame was compiled from: functions that were inlined there, innermost first, and then itself, with their
+    source lines. ``caller``: its address is behind a call. A ``Symbols`` that can tell is one of these as well."""
+
+    def sources(self, frame: Frame, pid: int, *, user: bool, caller: bool) -> tuple[Frame, ...]: ...
 
 
 class Stacks(Protocol):
@@ -52,6 +60,7 @@ class Finisher:
         self._enums = {t.name: dict(_reversed(values)) for t, values in program.enums}
         self._sites = program.sites
         self._symbols = symbols
+        self._sources = symbols if program.settings.show_debug_info and isinstance(symbols, Sources) else None
         self._stacks = stacks
         self._types = types
         self.mark = program.settings.truncation_mark
@@ -168,12 +177,19 @@ class Finisher:
             return StackOut((), mode, user, pid, lost=stack_id not in (-14, -2))
         look = (lambda a: self._clean_frame(self._symbols.user(pid, a))) if user else self._symbols.kernel
         frames = [look(a) for a in addresses]
-        return StackOut(tuple(frames if user else without_tracer(frames))[: t.depth or None], mode, user, pid)
+        frames = (frames if user else without_tracer(frames))[: t.depth or None]
+        if self._sources is not None and mode in ("bpftrace", "perf"):
+            frames = [made for i, f in enumerate(frames) for made in self._with_sources(f, pid, user, i > 0)]
+        return StackOut(tuple(frames), mode, user, pid)
+
+    def _with_sources(self, f: Frame, pid: int, user: bool, caller: bool) -> tuple[Frame, ...]:
+        assert self._sources is not None
+        return tuple(map(self._clean_frame, self._sources.sources(f, pid, user=user, caller=caller)))
 
     def _clean_frame(self, f: Frame) -> Frame:
-        if f.symbol.isprintable() and f.module.isprintable():
+        if f.symbol.isprintable() and f.module.isprintable() and f.file.isprintable():
             return f
-        return replace(f, symbol=self.clean(f.symbol), module=self.clean(f.module))
+        return replace(f, symbol=self.clean(f.symbol), module=self.clean(f.module), file=self.clean(f.file))
 
     # --- others
     # ---------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from probescope.collect.processes import Processes
     from probescope.collect.unwinding import Unwinding
     from probescope.debuginfo.symbolize import KernelSymbols
+    from probescope.debuginfo.vmlinux import KernelLines
     from probescope.kernel.bpf_map import Map
+
+VMLINUX = "BPFTRACE_VMLINUX"
 
 
 NAMELESS: dict[str, tuple[str, str]] = {
@@ -45,6 +49,7 @@ class Names:
         self._program = program
         self._kernel = kernel
         self._kernel_symbols: KernelSymbols | None = None
+        self._kernel_lines: KernelLines | None = None
         self._processes: Processes | None = None
         self._unwinding: Unwinding | None = None
         self._tables: dict[Opaque, Map | None] = {}
@@ -135,6 +140,17 @@ class Names:
 
     def user(self, pid: int, address: int) -> Frame:
         return self._followed().symbol(pid, address)
+
+    def sources(self, frame: Frame, pid: int, *, user: bool, caller: bool) -> tuple[Frame, ...]:
+        if user:
+            return self._followed().sources(pid, frame, caller)
+        if self._kernel_symbols is None or not frame.symbol or frame.module:
+            return (frame,)  # hidden, or in a module
+        from probescope.collect.source_frames import frames_of, kernel_lines, looked_up
+
+        if self._kernel_lines is None:
+            self._kernel_lines = kernel_lines(self._kernel_symbols.table.address, os.environ.get(VMLINUX, ""))
+        return frames_of(frame, self._kernel_lines.frames(looked_up(frame, caller)), str)
 
     def _followed(self) -> Processes:
         if self._processes is None:

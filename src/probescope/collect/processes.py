@@ -208,6 +208,16 @@ class Processes:
         place = self._user_symbols().symbolize(space, [address])[0]
         return Frame(address, self._name(place.symbol), place.offset, place.module)
 
+    def sources(self, pid: int, frame: Frame, caller: bool) -> tuple[Frame, ...]:
+        """A frame as the functions that were inlined there, with their source lines."""
+        space = self._space(pid, frame.address)
+        if space is None:
+            return (frame,)
+        from probescope.collect.source_frames import frames_of, looked_up
+
+        found = self._user_symbols().source(space, looked_up(frame, caller))
+        return frames_of(frame, found, self._name)
+
     def space(self, pid: int) -> AddressSpace | None:
         """The mappings of a process: what /proc says now, or, when it is gone, what was known of it."""
         process = self._known.get(pid) or self._read(pid)

@@ -53,15 +53,12 @@ def run(program: LineProgram) -> Rows:
 
 
 def _run(program: LineProgram, rows: Rows) -> None:  # one loop: it is the hot path of every question about lines
-    data, at, end, first, step = program.data, program.program, len(program.data), program.opcode_base, program.step
-    order = "little" if program.section.little else "big"
-    special = [
-        (op // program.line_range * step, program.line_base + op % program.line_range) for op in range(256 - first)
-    ]
+    data, at, end, first = program.data, program.program, len(program.data), program.opcode_base
+    order, special = "little" if program.section.little else "big", _special(program)
     add_address, add_place, room = rows.addresses.append, rows.places.append, MAX_ROWS
     reset = 0, 1, 0, 1 << 14 | program.default_statement
-    address, line, column, fixed = reset
-    low = fixed  # the lower half of a row's place; ``fixed``: without its column
+    address, line, column, low = reset
+    fixed = low  # the lower half of a row's place; ``fixed``: without its column
     while at < end:
         op = data[at]
         at += 1
@@ -74,8 +71,8 @@ def _run(program: LineProgram, rows: Rows) -> None:  # one loop: it is the hot p
             kind = data[at]
             if kind == _END:
                 rows.ends.append((len(rows.addresses), address & _LAST))
-                address, line, column, fixed = reset
-                low = fixed
+                address, line, column, low = reset
+                fixed = low
             elif kind == _SET_ADDRESS:
                 address = int.from_bytes(data[at + 1 : at + size], order) & _LAST  # type: ignore[arg-type]
             at += max(size, 1)
@@ -115,6 +112,12 @@ def _run(program: LineProgram, rows: Rows) -> None:  # one loop: it is the hot p
         room -= 1
         if room < 0:
             raise program.error(f"a line program makes more than {MAX_ROWS} rows")
+
+
+def _special(program: LineProgram) -> list[tuple[int, int]]:
+    """How far each special opcode moves the address and the line."""
+    span, base, step = program.line_range, program.line_base, program.step
+    return [(op // span * step, base + op % span) for op in range(256 - program.opcode_base)]
 
 
 def _other(program: LineProgram, op: int, at: int) -> tuple[int, int]:

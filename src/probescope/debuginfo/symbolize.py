@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from heapq import heappop, heappush
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from probescope.debuginfo import perf_map
 from probescope.debuginfo.elf import SHT_SYMTAB, ElfFile
@@ -23,12 +23,16 @@ from probescope.debuginfo.kallsyms import Kallsyms
 from probescope.debuginfo.locate import debug_file, in_root, mapped_file
 from probescope.errors import ElfError
 
+if TYPE_CHECKING:
+    from probescope.debuginfo.dwarf_inlines import Inlines, SourceFrame
+
 MAX_OBJECTS = 192
 """ELF files that are kept open; the least recently used one is let go first."""
 MAX_PERF_MAPS = 64
 MAX_PERF_MAP_BYTES = 1 << 27
 """Of all that are kept: anybody may write such files."""
 _MAX_NAMELESS = 1 << 16
+_NO_FILE = ("/memfd:", "//anon", "/dev/zero")
 _VSYSCALL = {0: "gettimeofday", 0x400: "time", 0x800: "getcpu"}
 
 
@@ -154,6 +158,8 @@ class _Object:
         self._symbols: SymbolSet | None = None
         self._debug: ElfFile | None = None
         self._located = False
+        self._inlines: Inlines | None = None
+        self._asked_lines = False
 
     def locate(self) -> None:
         """Opens the debug file, if one is needed: in another mount namespace it can be found only while a process
@@ -186,6 +192,15 @@ class _Object:
             except ElfError:
                 return []
         return [found] if found is not None else []
+
+    def source_at(self, offset: int) -> tuple[SourceFrame, ...]:
+        address = self.elf.to_vaddr(offset)
+        if not self._asked_lines:
+            from probescope.debuginfo.dwarf_inlines import open_inlines
+
+            self._asked_lines = True
+            self._inlines = open_inlines(self._path, self._root, self.elf)
+        return self._inlines.frames(address) if self._inlines is not None and address is not None else ()
 
     def at_offset(self, offset: int) -> tuple[Symbol, int] | None:
         address = self.elf.to_vaddr(offset)
@@ -220,7 +235,7 @@ class UserSymbols:
 
     def _place(self, space: AddressSpace, address: int) -> Place:
         m = space.find(address)
-        if m is None or not m.path.startswith("/") or m.path.startswith(("/memfd:", "//anon", "/dev/zero")):
+        if m is None or not m.path.startswith("/") or m.path.startswith(_NO_FILE):
             return self._without_file(space, m, address)
         offset = address - m.start + m.offset
         found = self._object(m, space.root)
@@ -229,6 +244,17 @@ class UserSymbols:
         except ElfError:
             hit = None
         return Place(address, "", offset, m.path) if hit is None else Place(address, hit[0].name, hit[1], m.path)
+
+    def source(self, space: AddressSpace, address: int) -> tuple[SourceFrame, ...]:
+        """The functions and source lines of an address, innermost first; empty where there is no debug information."""
+        m = space.find(address)
+        if m is None or not m.path.startswith("/") or m.path.startswith(_NO_FILE):
+            return ()
+        found = self._object(m, space.root)
+        try:
+            return found.source_at(address - m.start + m.offset) if found is not None else ()
+        except ElfError:
+            return ()
 
     def _without_file(self, space: AddressSpace, m: Mapping | None, address: int) -> Place:
         if m is not None and m.path == "[vdso]":

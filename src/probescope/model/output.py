@@ -133,13 +133,16 @@ class Ended(Output):
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One frame of a finished stack: ``symbol`` is empty where none is known; ``offset`` from the symbol; ``module``
-    the file or kernel module it lies in."""
+    the file or kernel module it lies in. ``file`` and ``line`` (0: unknown) of the source, where debug information
+    tells them. ``inlined``: a function that has no frame of its own, and no offset; the next frame has called it."""
 
     address: int
     symbol: str = ""
     offset: int = 0
     module: str = ""
     inlined: bool = False
+    file: str = ""
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,14 +112,17 @@ def stack_text(s: StackOut, indent: int = 8) -> str:
 
 
 def frame_text(f: Frame, mode: str = "bpftrace") -> str:
-    """``symbol+offset``, with mode perf ``address symbol+offset (module)``, with mode raw the address alone."""
+    """``symbol+offset@file:line``; with mode perf ``address symbol+offset (module)``, with mode raw the address."""
     if mode == "raw":
         return f"{f.address:x}"
     if mode == "perf":
+        if f.inlined:
+            return f"{f.address:x} {f.symbol} (inlined)"
         name = f"{f.symbol}+{f.offset}" if f.symbol else "[unknown]"
         return f"{f.address:x} {name} ({f.module or '[unknown]'})"
     if f.symbol:
-        return f"{f.symbol}+{f.offset}"
+        name = f"[inlined] {f.symbol}" if f.inlined else f"{f.symbol}+{f.offset}"
+        return f"{name}@{f.file}:{f.line}" if f.file else name
     # an address that no symbol covers still says which file it is in
     return f"{f.address:#x} ({f.module})" if f.module else f"{f.address:#x}"
 

@@ -57,7 +57,7 @@ def _stack(path):
         "-c",
         str(path),
     )
-    return re.findall(r"^ {8}(\S.*)\+\d+$", done.out, re.MULTILINE)
+    return re.findall(r"^ {8}(\S.*?)\+\d+(?:@\S+)?$", done.out, re.MULTILINE)
 
 
 def _built(tmp_path, tool, name, text, *command):

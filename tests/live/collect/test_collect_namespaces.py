@@ -22,7 +22,7 @@ def test_collect_stacks_in_a_pid_namespace() -> None:
     program = f'uprobe:{work()}:numbers {{ @s[pid == cpid, ustack(1)] = count(); @y[usym(reg("ip"))] = count(); }}'
     args = [*IN_A_NAMESPACE, *COMMAND, "-e", program, "-c", f"{work()} numbers 5"]
     done = subprocess.run(args, capture_output=True, text=True, env=environment(), timeout=PATIENCE, check=False)
-    assert re.search(r"@s\[true, \n +numbers\+0\n\]: 5\n", done.stdout), done.stdout + done.stderr
+    assert re.search(r"@s\[true, \n +numbers\+0@\S+/work.c:\d+\n\]: 5\n", done.stdout), done.stdout + done.stderr
     assert "@y[numbers]: 5\n" in done.stdout
 
 

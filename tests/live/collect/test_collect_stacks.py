@@ -198,4 +198,5 @@ def test_collect_stack_modes() -> None:
     program = f"uprobe:{work()}:innermost {{ print(ustack(1)); print(ustack(perf, 1)); print(ustack(raw, 1)); }}"
     done = run(program, "-q", "-c", f"{work()} deep 1")
     lines = [line.strip() for line in done.lines if line.strip()]
-    assert lines == ["innermost+0", f"{at:x} innermost+0 ({work()})", f"{at:x}"]
+    assert re.fullmatch(r"innermost\+0@/\S+/work\.c:\d+", lines[0])
+    assert lines[1:] == [f"{at:x} innermost+0 ({work()})", f"{at:x}"]

@@ -26,6 +26,7 @@ def settings_of(config: Config) -> Settings:
         truncation_mark=config.str_trunc_trailer,
         cpp_demangle=config.cpp_demangle,
         lazy_symbols=config.lazy_symbolication,
+        show_debug_info=config.show_debug_info,
         missing_probes=config.missing_probes,  # type: ignore[arg-type]  # one of the words that the key allows
     )
 
