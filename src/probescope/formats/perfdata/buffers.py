@@ -43,6 +43,15 @@ class Buffer:
         if big:
             self.words = self.words.astype(np.uint64)
 
+    @classmethod
+    def of(cls, words: Words) -> Buffer:
+        """Of native numbers."""
+        out = cls.__new__(cls)
+        out.data, out.words = words.view(np.uint8), words
+        out.front = out.room = 0
+        out.big, out.mapped = False, None
+        return out
+
     def part(self, first: int, end: int) -> Buffer:
         """The words from ``first`` to before ``end``, to be looked at."""
         out = Buffer.__new__(Buffer)
@@ -52,12 +61,23 @@ class Buffer:
         return out
 
     def rows(self, at: Places, count: int) -> Words:
-        """``count`` words from each of these places on, a row for each: one copy of a piece, not of each word. None may
-        go on behind the end."""
+        """``count`` words from each of these places on, a row for each: one copy of a piece, not of each word. Behind
+        the end there are zeros."""
+        words = self.words
+        last = len(words) - count
+        if len(at) and at.max() > last:
+            first = max(last, 0)
+            longer = Buffer.of(np.append(words[first:], np.zeros(count, np.uint64)))
+            if last < 0:
+                return longer.rows(at, count)
+            rows = self.rows(np.minimum(at, last), count)
+            late = (at > last).nonzero()[0]
+            rows[late] = longer.rows(at[late] - first, count)
+            return rows
         kind = np.dtype((np.void, count * 8))
-        pieces: Any = np.ndarray((max(len(self.words) - count + 1, 0),), kind, self.words.data, 0, (8,))
-        rows: Words = pieces[at].view(np.uint64).reshape(len(at), count)
-        return rows
+        pieces: Any = np.ndarray((max(last + 1, 0),), kind, words.data, 0, (8,))
+        found: Words = pieces[at].view(np.uint64).reshape(len(at), count)
+        return found
 
     def halves(self, at: Any) -> Any:
         """The i4 numbers at these places, counted in fours of bytes."""

@@ -9,14 +9,17 @@ import numpy as np
 from probescope.errors import FormatError
 from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.damage import Tally
-from probescope.formats.perfdata.order import Rows
 from probescope.formats.perfdata.samples import Parts, gather
 from probescope.formats.perfdata.sideband import Trailer, body_of, side_record
+from probescope.formats.perfdata.walk import heads_of
+from probescope.frozen import replace
 from probescope.model.recording import EventBatch, Ragged, SideRecord
 
 if TYPE_CHECKING:
+    from probescope.formats.perfdata.buffers import Buffer
     from probescope.formats.perfdata.ids import Events
     from probescope.formats.perfdata.layout import Layout
+    from probescope.formats.perfdata.order import Rows
 
     Column = np.ndarray[Any, Any]
 
@@ -31,73 +34,58 @@ class Columns:
         self.big, self.events, self.tally = big, events, tally
 
     def batch(self, rows: Rows) -> EventBatch | None:
-        rows = near(rows)
-        sample = rows.heads.astype(np.uint32) == r.SAMPLE
-        known = sample & (rows.event >= 0)
-        others = np.flatnonzero(~known)
+        others = rows.other.nonzero()[0]
         mine = rows
         if len(others):
-            mine = rows.picked(np.flatnonzero(known))
-            others = self.strangers(rows, others, sample)
-        samples, dropped = self.samples(mine)
-        if dropped is not None:
-            known[np.flatnonzero(known)[dropped]] = False
-        between = self.between(rows, others, np.cumsum(known)[others]) if len(others) else ()
+            mine = rows.picked((~rows.other).nonzero()[0])
+        found = near(mine, mine.buffer.rows(mine.at, self.events.words), self.events)
+        if len(found.event) and found.event.min() < 0:
+            found = self.without_strangers(mine, found)
+        samples, dropped = self.samples(found)
+        between: tuple[tuple[int, SideRecord], ...] = ()
+        if len(others):
+            kept = ~rows.other
+            for gone in (found.gone, dropped):
+                if gone is not None:
+                    kept[kept.nonzero()[0][gone]] = False
+            between = self.between(rows.picked(others), np.cumsum(kept)[others])
         if not samples.count and not between:
             return None
-        return EventBatch(
-            samples.count,
-            samples.event,
-            samples.time,
-            samples.cpu,
-            samples.pid,
-            samples.tid,
-            samples.period,
-            samples.stacks,
-            samples.raw,
-            samples.numbers,
-            samples.registers,
-            samples.stack_dumps,
-            samples.branches,
-            samples.reads,
-            between,
-            samples.registers_intr,
-        )
+        return replace(samples, between=between) if between else samples
 
-    def strangers(self, rows: Rows, others: Column, sample: Column) -> Column:
-        """Counts samples whose event is not known; the rest of ``others``."""
-        alien = others[sample[others]]
-        if len(alien):
-            about = "samples of events that the file does not tell of"
-            self.tally.add("unknown-event", about, rows.place(int(alien[0])), len(alien))
-        return others[~sample[others]]
+    def without_strangers(self, rows: Rows, found: Samples) -> Samples:
+        """Counts samples whose event is not known."""
+        alien = found.event < 0
+        about = "samples of events that the file does not tell of"
+        self.tally.add("unknown-event", about, rows.place(int(alien.argmax())), int(np.count_nonzero(alien)))
+        kept = found.picked((~alien).nonzero()[0])
+        kept.gone = alien
+        return kept
 
     # --- samples
 
-    def samples(self, rows: Rows) -> tuple[EventBatch, Column | None]:
-        """All of ``rows`` are samples. Also which of them had to be dropped, if any."""
-        parts, bad, mixed = self.parts(rows)
+    def samples(self, found: Samples) -> tuple[EventBatch, Column | None]:
+        """Also which of them had to be dropped, if any."""
+        parts, bad, mixed = self.parts(found)
         if bad is not None:
-            self.tally.add(
-                "sample", "samples that are shorter than what is in them", rows.place(int(bad.argmax())), int(bad.sum())
-            )
-            kept = rows.picked(~bad)
-            batch, more = self.samples(kept)
+            about = "samples that are shorter than what is in them"
+            self.tally.add("sample", about, found.place(int(bad.argmax())), int(bad.sum()))
+            batch, more = self.samples(found.picked((~bad).nonzero()[0]))
             if more is not None:
                 bad[np.flatnonzero(~bad)[more]] = True
             return batch, bad
-        count = len(rows.at)
+        count = len(found.at)
         numbers = parts.numbers
         cpu, pid, tid, period = (numbers.pop(name, None) for name in _OWN_COLUMNS)
-        numbers["misc"] = (rows.heads >> np.uint64(32)).astype(np.uint16)
-        nobody = np.full(count, -1, np.int32)
+        numbers["misc"] = (found.heads >> np.uint64(32)).astype(np.uint16)
+        nobody: Column = np.full(count if cpu is None or pid is None or tid is None else 0, -1, np.int32)
         if period is None or mixed:
-            period = self.events.periods(rows.event, period)
+            period = self.events.periods(found.event, period)
         pieces: dict[str, Any] = dict(parts.ragged)
         batch = EventBatch(
             count,
-            rows.event,
-            rows.time,
+            found.event,
+            found.time,
             nobody if cpu is None else cpu,
             nobody if pid is None else pid,
             nobody if tid is None else tid,
@@ -107,22 +95,19 @@ class Columns:
         )
         return batch, None
 
-    def parts(self, rows: Rows) -> tuple[Parts, Column | None, bool]:
+    def parts(self, found: Samples) -> tuple[Parts, Column | None, bool]:
         """Which of them are bad, and whether they have different layouts."""
         layouts = self.events.layouts
-        if len(layouts) == 1 or not len(rows.at):
-            parts = gather(rows.buffer, layouts[0], rows.at, rows.size)
+        kind = self.events.layout_of[found.event] if len(layouts) > 1 else None
+        if kind is None or not len(kind) or (kind == kind[0]).all():
+            layout = layouts[0 if kind is None or not len(kind) else int(kind[0])]
+            parts = gather(found.buffer, layout, found.at, found.size, found.rows)
             return parts, parts.bad, False
-        kind = self.events.layout_of[rows.event]
-        present = np.flatnonzero(np.bincount(kind, minlength=len(layouts)))
-        if len(present) == 1:
-            parts = gather(rows.buffer, layouts[int(present[0])], rows.at, rows.size)
-            return parts, parts.bad, False
-        whole = Parts(bad=np.zeros(len(rows.at), np.bool_))
-        for one in present.tolist():
+        whole = Parts(bad=np.zeros(len(found.at), np.bool_))
+        for one in np.flatnonzero(np.bincount(kind, minlength=len(layouts))).tolist():
             mine = np.flatnonzero(kind == one)
-            some = rows.picked(mine)
-            self.scatter(whole, mine, gather(rows.buffer, layouts[one], some.at, some.size))
+            some = found.picked(mine)
+            self.scatter(whole, mine, gather(some.buffer, layouts[one], some.at, some.size, some.rows))
         assert whole.bad is not None
         return whole, whole.bad if whole.bad.any() else None, True
 
@@ -153,15 +138,15 @@ class Columns:
 
     # --- other records
 
-    def between(self, rows: Rows, others: Column, places: Column) -> tuple[tuple[int, SideRecord], ...]:
+    def between(self, rows: Rows, places: Column) -> tuple[tuple[int, SideRecord], ...]:
+        """All of ``rows`` are no samples; ``places``: of the samples that each of them comes before."""
         found: list[tuple[int, SideRecord]] = []
-        if not len(others):
-            return ()
         view = np.ascontiguousarray(rows.buffer.data).data
-        trailers = self.trailers(rows, others)
-        heads, at = rows.heads[others].tolist(), rows.at[others].tolist()
+        events = self.events.behind(rows.buffer, rows.heads, rows.at)[1]
+        trailers = self.trailers(rows, events)
+        heads, at = rows.heads.tolist(), rows.at.tolist()
         layouts = self.events.layouts
-        kinds = self.events.layout_of[np.maximum(rows.event[others], 0)].tolist() if len(layouts) > 1 else None
+        kinds = self.events.layout_of[np.maximum(events, 0)].tolist() if len(layouts) > 1 else None
         for i, (head, start, place) in enumerate(zip(heads, at, places.tolist(), strict=True)):
             record = view[start * 8 : start * 8 + (head >> 48)].tobytes()
             layout = layouts[kinds[i]] if kinds else layouts[0]
@@ -178,13 +163,12 @@ class Columns:
                 found.append((place, one))
         return tuple(found)
 
-    def trailers(self, rows: Rows, others: Column) -> list[tuple[int, int, int, int, int]]:
+    def trailers(self, rows: Rows, event: Column) -> list[tuple[int, int, int, int, int]]:
         """time, cpu, pid, tid, event of each; what is not recorded is 0 or -1."""
-        count = len(others)
-        heads = rows.heads[others]
-        end = rows.at[others] + (heads >> np.uint64(51)).astype(np.int64)
+        count = len(event)
+        heads = rows.heads
+        end = rows.at + rows.size
         words = rows.buffer.words
-        event = rows.event[others]
         cpu, pid, tid = (np.full(count, -1, np.int32) for _ in range(3))
         kind = self.events.layout_of[np.maximum(event, 0)]
         for number, layout in enumerate(self.events.layouts):
@@ -193,8 +177,8 @@ class Columns:
         if (heads & _KIND == r.LOST).any():
             mine = np.flatnonzero((heads & _KIND == r.LOST) & (heads >= np.uint64(24 << 48)))
             event = event.copy()
-            event[mine] = self.events.index(words[rows.at[others][mine] + 1])
-        return list(zip(*(c.tolist() for c in (rows.time[others], cpu, pid, tid, event)), strict=True))
+            event[mine] = self.events.index(words[rows.at[mine] + 1])
+        return list(zip(*(c.tolist() for c in (rows.time, cpu, pid, tid, event)), strict=True))
 
     def trail(
         self, rows: Rows, layout: Layout, mine: Column, end: Column, cpu: Column, pid: Column, tid: Column
@@ -208,9 +192,35 @@ class Columns:
             tid[mine] = rows.buffer.halves((end[mine] - back) * 2 + 1)
 
 
-def near(rows: Rows) -> Rows:
-    """The same in the part of their buffer that they lie in: it can be as large as the file."""
-    if not len(rows.at):
-        return rows
-    first, end = int(rows.at.min()), int((rows.at + rows.size).max())
-    return Rows(rows.buffer.part(first, end), rows.heads, rows.at - first, rows.time, rows.event, rows.base + first * 8)
+class Samples:
+    """Samples alone. ``rows``: the first words of each; ``gone``: those that were left out before, of all there were.
+    ``base``: where the buffer begins in the file."""
+
+    __slots__ = ("at", "base", "buffer", "event", "gone", "heads", "rows", "size", "time")
+
+    def __init__(
+        self, buffer: Buffer, at: Column, rows: Column, heads: Column, time: Column, event: Column, base: int
+    ) -> None:
+        self.buffer, self.at, self.rows, self.heads, self.time, self.event = buffer, at, rows, heads, time, event
+        self.size: Column = (heads >> np.uint64(51)).view(np.int64)
+        self.base = base
+        self.gone: Column | None = None
+
+    def picked(self, which: Column) -> Samples:
+        columns = (self.at, self.rows, self.heads, self.time, self.event)
+        at, rows, heads, time, event = (column[which] for column in columns)
+        return Samples(self.buffer, at, rows, heads, time, event, self.base)
+
+    def place(self, row: int) -> int:
+        return max(self.base + int(self.at[row]) * 8, 0)
+
+
+def near(rows: Rows, table: Column, events: Events) -> Samples:
+    """In the part of their buffer that they lie in: it can be as large as the file."""
+    heads = heads_of(np.ascontiguousarray(table[:, 0]), rows.buffer.big)
+    event = events.of_samples(table)
+    if not len(heads):
+        return Samples(rows.buffer.part(0, 0), rows.at, table, heads, rows.time, event, rows.base)
+    first, last = int(rows.at.min()), int(rows.at.argmax())
+    part = rows.buffer.part(first, int(rows.at[last]) + (int(heads[last]) >> 51))
+    return Samples(part, rows.at - first, table, heads, rows.time, event, rows.base + first * 8)

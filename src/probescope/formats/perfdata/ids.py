@@ -26,6 +26,7 @@ KNOWN_READ = 31
 
 
 MOST_APART = 1 << 16
+_UNSET = (1 << 64) - 1
 
 
 def _table(order: list[int], ids: dict[int, int]) -> Column | None:
@@ -58,6 +59,7 @@ class Events:
         self.single = len(attrs) == 1 or self.id_at < 0
         self.unknown = 0 if not attrs[0].sample_id_all or not ids else -1
         self.read_formats = np.array([one.read_format & KNOWN_READ for one in found], np.int64)
+        self.words = max(layout.head_words for layout in self.layouts) + 1
         self.time_at = {layout.where("time") for layout in self.layouts}
 
     def index(self, ids: Words) -> Column:
@@ -85,36 +87,40 @@ class Events:
         wanted = fixed[event]
         return wanted if recorded is None else np.where(wanted > 0, wanted, recorded)
 
-    def placed(self, rows: Rows) -> Rows:
-        """With time (0: none) and event (-1: not known) of each record."""
-        time, event = self._ahead(rows.buffer, rows.at)
-        others = np.flatnonzero(rows.heads.astype(np.uint32) != r.SAMPLE)
+    def placed(self, buffer: Buffer, heads: Words, at: Places, base: int) -> Rows:
+        """With the time (0: none) of each record."""
+        other = heads.astype(np.uint32) != r.SAMPLE
+        time = self._times(buffer, at)
+        others = other.nonzero()[0]
         if len(others):
-            time[others], event[others] = self._behind(rows.buffer, rows.heads[others], rows.at[others])
-        unset = time == np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-        if unset.any():
-            time[unset] = 0
-        return Rows(rows.buffer, rows.heads, rows.at, time, event, rows.base)
+            time[others] = self.behind(buffer, heads[others], at[others])[0]
+        if len(time) and time.max() == _UNSET:
+            time[time == _UNSET] = 0
+        return Rows(buffer, at, time, other, base)
 
-    def _ahead(self, buffer: Buffer, at: Places) -> tuple[Column, Column]:
+    def _times(self, buffer: Buffer, at: Places) -> Column:
         """Of samples. What is read may lie behind a sample that is too short: that one is found out later. And of
         anything else, where it means nothing."""
         words = buffer.words
-        event = np.zeros(len(at), np.int32) if self.single else self.index(words.take(at + self.id_at, mode="clip"))
         if len(self.time_at) == 1:
             (where,) = self.time_at
-            return words.take(at + where, mode="clip") if where > 0 else np.zeros(len(at), np.uint64), event
+            return words[where:].take(at, mode="clip") if where > 0 else np.zeros(len(at), np.uint64)
         time = np.zeros(len(at), np.uint64)
+        event = np.zeros(len(at), np.int32) if self.single else self.index(words.take(at + self.id_at, mode="clip"))
         kind = self.layout_of[np.maximum(event, 0)]
         for number, layout in enumerate(self.layouts):
             where = layout.where("time")
             if where > 0:
                 mine = np.flatnonzero(kind == number)
                 time[mine] = words.take(at[mine] + where, mode="clip")
-        return time, event
+        return time
 
-    def _behind(self, buffer: Buffer, heads: Words, at: Places) -> tuple[Column, Column]:
-        """Of records with trailers; nothing where there is no room for one."""
+    def of_samples(self, rows: Words) -> Column:
+        """The event of each sample, by its first words; -1: not known."""
+        return np.zeros(len(rows), np.int32) if self.single else self.index(rows[:, self.id_at])
+
+    def behind(self, buffer: Buffer, heads: Words, at: Places) -> tuple[Column, Column]:
+        """Time and event of records with trailers; nothing where there is no room for one."""
         words = buffer.words
         size = (heads >> np.uint64(51)).astype(np.int64)
         end = at + size

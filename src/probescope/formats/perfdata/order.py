@@ -23,6 +23,7 @@ import numpy as np
 
 from probescope.formats.perfdata.buffers import Buffer, Pool
 from probescope.formats.perfdata.damage import Tally
+from probescope.formats.perfdata.walk import heads_of
 from probescope.frozen import dataclass
 
 if TYPE_CHECKING:
@@ -33,19 +34,21 @@ if TYPE_CHECKING:
 WINDOW = 32 << 20
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Records with their times and events (index, -1: not told): parts of a block, or of several joined."""
+    """Records with their times (0: none): parts of a block, or of several joined. ``other``: those that are no samples.
+    ``base``: where the buffer begins in the file, or what it came out of."""
 
-    buffer: Buffer
-    heads: Words
-    at: Places
-    time: Column
-    event: Column
-    base: int
+    __slots__ = ("at", "base", "buffer", "other", "time")
+
+    def __init__(self, buffer: Buffer, at: Places, time: Column, other: Column, base: int) -> None:
+        self.buffer, self.at, self.time, self.other, self.base = buffer, at, time, other, base
 
     def picked(self, which: Column | slice) -> Rows:
-        return Rows(self.buffer, self.heads[which], self.at[which], self.time[which], self.event[which], self.base)
+        return Rows(self.buffer, self.at[which], self.time[which], self.other[which], self.base)
+
+    @property
+    def heads(self) -> Words:
+        return heads_of(self.buffer.words.take(self.at), self.buffer.big)
 
     def place(self, row: int) -> int:
         """In the file, about: rows of several blocks count from the largest of them."""
@@ -59,7 +62,7 @@ class Rows:
 
 @dataclass(slots=True)
 class Held:
-    """``words``: of all its records."""
+    """``words``: of all its records; where they lie in a mapped file, about."""
 
     rows: Rows
     key: Column
@@ -85,7 +88,7 @@ class Order:
         before = self.limit
         key = self.keys(rows, marks if self.rounds else marks[:0])
         if len(key):
-            self.held.append(Held(rows, key, int(rows.size.sum())))
+            self.held.append(Held(rows, key, words_of(rows)))
             self.words += self.held[-1].words
         limit = self.limit
         if self.words * 8 > WINDOW and self.newest:
@@ -100,19 +103,27 @@ class Order:
         time = rows.time
         limits = np.array([self.limit], np.uint64)
         if len(marks):
-            so_far = np.maximum(np.maximum.accumulate(np.append(np.uint64(0), time))[marks], np.uint64(self.newest))
+            so_far = newest_before(time, marks, self.newest)
             limits = np.concatenate((limits, np.array([self.at_round], np.uint64), so_far[:-1]))
             self.limit, self.at_round = int(limits[-1]), int(so_far[-1])
         self.newest = max(self.newest, int(time.max(initial=0)))
-        none = np.flatnonzero(time == 0)
-        if not len(none):
+        if not len(time) or time.min():
             return time
+        none = np.flatnonzero(time == 0)
         key = time.copy()
         key[none] = limits[np.searchsorted(marks, none, "right")]
         return key
 
     def let_go(self, limit: int) -> Iterator[Rows]:
         """What is not newer than ``limit``, in order."""
+        buffer = self.held[-1].rows.buffer
+        alien = sum(held.words for held in self.held if held.rows.buffer is not buffer)
+        if (len(self.held) <= 2 and self.held[0].words <= buffer.room) or not alien:  # what was left, and a block
+            rows, key, cut = in_order(joined(self.held, self.pool), [held.key for held in self.held], limit)
+            self.held = [rest(rows, key, cut)] if cut < len(key) else []
+            if cut:
+                yield self.checked(rows.picked(slice(0, cut)), key[:cut])
+            return
         going: list[Held] = []
         staying: list[Held] = []
         for held in self.held:
@@ -127,21 +138,21 @@ class Order:
                 staying.append(compact(part(held, np.flatnonzero(~old))))
         self.held = staying
         if going:
-            yield self.checked(*in_order(joined(going, self.pool), [held.key for held in going]))
+            yield self.checked(*in_order(joined(going, self.pool), [held.key for held in going])[:2])
 
     def needed(self, rows: Rows) -> int:
         """The first word of these rows' buffer that waits; that of their end where none does."""
-        firsts = [int(held.rows.at[0]) for held in self.held if held.rows.buffer is rows.buffer]
+        firsts = [int(held.rows.at.min()) for held in self.held if held.rows.buffer is rows.buffer]
         return min(firsts) if firsts else int(rows.at[-1]) if len(rows.at) else 0
 
     def end(self) -> Iterator[Rows]:
         if self.held:
             going, self.held = self.held, []
-            yield self.checked(*in_order(joined(going, self.pool), [held.key for held in going]))
+            yield self.checked(*in_order(joined(going, self.pool), [held.key for held in going])[:2])
 
     def checked(self, rows: Rows, key: Column) -> Rows:
         """Counts what comes late."""
-        late = int(np.searchsorted(key, self.gone))
+        late = 0 if key[0] >= self.gone else int(key.searchsorted(np.uint64(self.gone)))
         late = late and int((rows.time[:late] != 0).sum())
         if late:
             self.tally.add("order", "records come later than the order of the file allows", rows.place(0), late)
@@ -149,17 +160,38 @@ class Order:
         return rows
 
 
-def in_order(rows: Rows, keys: list[Column]) -> tuple[Rows, Column]:
+def newest_before(time: Column, marks: Places, newest: int) -> Column:
+    """The newest of all times before each mark."""
+    if not len(time):
+        return np.full(len(marks), newest, np.uint64)
+    found = np.maximum.accumulate(time)[np.maximum(marks - 1, 0)]
+    found[marks == 0] = 0
+    return np.maximum(found, np.uint64(newest), out=found)
+
+
+def in_order(rows: Rows, keys: list[Column], limit: int = (1 << 64) - 1) -> tuple[Rows, Column, int]:
+    """Also how many of them are not newer than ``limit``."""
     key = np.concatenate(keys) if len(keys) > 1 else keys[0]
-    if (key[1:] >= key[:-1]).all():
-        return rows, key
-    order = np.argsort(key, kind="stable")
-    return rows.picked(order), key[order]
+    if not (key[1:] >= key[:-1]).all():
+        order = key.argsort(kind="stable")
+        rows, key = rows.picked(order), key[order]
+    return rows, key, int(key.searchsorted(np.uint64(limit), "right"))
+
+
+def words_of(rows: Rows) -> int:
+    if rows.buffer.mapped is None:
+        return int(rows.size.sum())
+    return int(rows.at.max()) - int(rows.at.min()) + 1 if len(rows.at) else 0
+
+
+def rest(rows: Rows, key: Column, cut: int) -> Held:
+    left = rows.picked(slice(cut, None))
+    return compact(Held(left, key[cut:], words_of(left)))
 
 
 def part(held: Held, which: Column) -> Held:
     rows = held.rows.picked(which)
-    return Held(rows, held.key[which], int(rows.size.sum()))
+    return Held(rows, held.key[which], words_of(rows))
 
 
 def joined(going: list[Held], pool: Pool) -> Rows:
@@ -188,10 +220,9 @@ def joined(going: list[Held], pool: Pool) -> Rows:
             at.append(held.rows.at)
     return Rows(
         target,
-        np.concatenate([p.heads for p in parts]),
         np.concatenate(at),
         np.concatenate([p.time for p in parts]),
-        np.concatenate([p.event for p in parts]),
+        np.concatenate([p.other for p in parts]),
         main.rows.base,
     )
 
@@ -221,4 +252,4 @@ def compact(held: Held) -> Held:
     if rows.buffer.big:
         target.big, target.words = True, np.empty(held.words, np.uint64)
     at = moved(rows, target, 0)
-    return Held(Rows(target, rows.heads, at, rows.time, rows.event, rows.base), held.key, held.words)
+    return Held(Rows(target, at, rows.time, rows.other, rows.base), held.key, held.words)

@@ -28,7 +28,7 @@ from probescope.formats.perfdata.stream import Block, Stream
 from probescope.model.recording import Damage, EventBatch, EventType, Machine
 
 if TYPE_CHECKING:
-    from probescope.formats.perfdata.walk import Places
+    from probescope.formats.perfdata.walk import Places, Words
 
 PRIMED_BLOCKS = 64
 _KIND = np.uint64(0xFFFFFFFF)
@@ -166,11 +166,11 @@ class PerfData:
         groups = Groups(self._tally)
         order = Order(self._tally, self._pool, rounds=not self._parts)
         for newest, block in self._blocks():
-            rows, marks = self._sorted_out(block)
+            heads, at, marks = self._sorted_out(block)
             if version != self._meta.version or columns is None:
                 version = self._meta.version
                 columns = Columns(self.container.big, Events(self._meta.attrs, self._meta.ids), self._tally)
-            rows = columns.events.placed(rows)
+            rows = columns.events.placed(block.buffer, heads, at, block.base)
             newest[0] = max(newest[0], int(rows.time.max(initial=0)))
             for ready in order.add(rows, marks):
                 yield from _some(columns, groups, ready)
@@ -294,7 +294,7 @@ class PerfData:
             what = "simpleperf's own records" if kind >= r.SIMPLEPERF_START else f"records of type {kind}"
             self._tally.add("unknown-record", what, place)
 
-    def _sorted_out(self, block: Block) -> tuple[Rows, Places]:
+    def _sorted_out(self, block: Block) -> tuple[Words, Places, Places]:
         """The kernel's records of a block, counted; and how many of them came before the end of each round."""
         kinds = block.heads.astype(np.uint32)
         others = np.flatnonzero(kinds != r.SAMPLE)
@@ -315,9 +315,9 @@ class PerfData:
                 marks = before[kinds[others] == r.FINISHED_ROUND]
             elif len(marks):
                 marks = marks - np.searchsorted(others, marks)
-            heads, at = heads[kept], at[kept]
-        nothing = np.zeros(0, np.uint64)
-        return Rows(block.buffer, heads, at, nothing, nothing, block.base), marks
+            which = kept.nonzero()[0]
+            heads, at = heads[which], at[which]
+        return heads, at, marks
 
 
 def _some(columns: Columns, groups: Groups, rows: Rows) -> Iterator[EventBatch]:

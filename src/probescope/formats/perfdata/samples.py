@@ -51,15 +51,15 @@ class _Walk:
     next: Words | None = None
 
 
-def gather(buffer: Buffer, layout: Layout, at: Places, size: Places) -> Parts:
-    """``at``, ``size``: of the records, in words. ``time`` is left out."""
+def gather(buffer: Buffer, layout: Layout, at: Places, size: Places, rows: Words) -> Parts:
+    """``at``, ``size``: of the records, in words. ``rows``: their first words, one more than all parts of fixed size
+    (what is behind a record is another's). ``time`` is left out."""
     parts = Parts()
     end = at + size
     least = int(size.min(initial=1 << 13))
     if least < layout.head_words:
         parts.bad = size < layout.head_words  # there may be no words to look at
         return parts
-    rows = buffer.rows(at, min(least, layout.head_words + 1))
     numbers = parts.numbers
     for name, where in layout.head:
         if name == "tid":
@@ -136,18 +136,14 @@ def _callchain(w: _Walk) -> None:
 def _raw(w: _Walk) -> None:
     """u32 size, then the bytes; both together fill words."""
     start = w.at
-    fits = start < w.end
-    if w.next is not None:
-        size = w.buffer.low(w.next)
-        w.next = None
-    elif fits.all():
-        size = w.buffer.halves(start * 2).view(np.uint32).astype(np.int64)
-    else:
-        w.bad |= ~fits
-        size = np.where(fits, w.buffer.halves(np.where(fits, start * 2, 0)).view(np.uint32).astype(np.int64), 0)
-    words = _bounded(w, ((size + 11) >> 3).astype(np.uint64))
-    w.parts.ragged["raw"] = Ragged(w.buffer.data, start * 8 + 4, np.where(words > 0, size, 0))
-    w.at = start + words
+    size = w.buffer.low(_word(w))  # 0 where there is none
+    w.at = start + ((size + 11) >> 3)
+    over = w.at > w.end
+    if over.any():
+        w.bad |= over
+        size = np.where(over, 0, size)
+        w.at = np.where(over, start, w.at)
+    w.parts.ragged["raw"] = Ragged(w.buffer.data, start * 8 + 4, size)
 
 
 def _branches(w: _Walk) -> None:
