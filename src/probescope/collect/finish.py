@@ -32,9 +32,11 @@ class Symbols(Protocol):
 @runtime_checkable
 class Sources(Protocol):
     """What a frame was compiled from: functions that were inlined there, innermost first, and then itself, with their
-    source lines. ``caller``: its address is behind a call. A ``Symbols`` that can tell is one of these as well."""
+    source lines. ``caller``: its address is behind a call. ``file_frame``: the build-id of an address's file and the
+    offset in it. A ``Symbols`` that can tell is one of these as well."""
 
     def sources(self, frame: Frame, pid: int, *, user: bool, caller: bool) -> tuple[Frame, ...]: ...
+    def file_frame(self, pid: int, address: int) -> Frame: ...
 
 
 class Stacks(Protocol):
@@ -60,7 +62,8 @@ class Finisher:
         self._enums = {t.name: dict(_reversed(values)) for t, values in program.enums}
         self._sites = program.sites
         self._symbols = symbols
-        self._sources = symbols if program.settings.show_debug_info and isinstance(symbols, Sources) else None
+        self._sources = symbols if isinstance(symbols, Sources) else None
+        self._lines = program.settings.show_debug_info
         self._stacks = stacks
         self._types = types
         self.mark = program.settings.truncation_mark
@@ -175,10 +178,13 @@ class Finisher:
         if addresses is None:
             # -EFAULT and -ENOENT say that there was no such stack: a kernel thread has no user frames
             return StackOut((), mode, user, pid, lost=stack_id not in (-14, -2))
+        if mode == "build_id" and self._sources is not None:
+            bare = [self._sources.file_frame(pid, a) for a in addresses[: t.depth or None]]
+            return StackOut(tuple(bare), mode, user, pid)
         look = (lambda a: self._clean_frame(self._symbols.user(pid, a))) if user else self._symbols.kernel
         frames = [look(a) for a in addresses]
         frames = (frames if user else without_tracer(frames))[: t.depth or None]
-        if self._sources is not None and mode in ("bpftrace", "perf"):
+        if self._sources is not None and self._lines and mode in ("bpftrace", "perf"):
             frames = [made for i, f in enumerate(frames) for made in self._with_sources(f, pid, user, i > 0)]
         return StackOut(tuple(frames), mode, user, pid)
 

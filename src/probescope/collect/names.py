@@ -152,6 +152,9 @@ class Names:
             self._kernel_lines = kernel_lines(self._kernel_symbols.table.address, os.environ.get(VMLINUX, ""))
         return frames_of(frame, self._kernel_lines.frames(looked_up(frame, caller)), str)
 
+    def file_frame(self, pid: int, address: int) -> Frame:
+        return self._followed().file_frame(pid, address)
+
     def _followed(self) -> Processes:
         if self._processes is None:
             from probescope.collect.processes import Processes

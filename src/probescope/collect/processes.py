@@ -218,6 +218,12 @@ class Processes:
         found = self._user_symbols().source(space, looked_up(frame, caller))
         return frames_of(frame, found, self._name)
 
+    def file_frame(self, pid: int, address: int) -> Frame:
+        """The build-id of the file that an address is in, and where; nothing is named."""
+        space = self._space(pid, address)
+        found = self._user_symbols().build_id(space, address) if space is not None else None
+        return Frame(address) if found is None else Frame(address, offset=found[1], build_id=found[0])
+
     def space(self, pid: int) -> AddressSpace | None:
         """The mappings of a process: what /proc says now, or, when it is gone, what was known of it."""
         process = self._known.get(pid) or self._read(pid)

@@ -256,6 +256,18 @@ class UserSymbols:
         except ElfError:
             return ()
 
+    def build_id(self, space: AddressSpace, address: int) -> tuple[str, int] | None:
+        """In hex, of the file that an address is in, and the offset there; ``None`` where there is none."""
+        m = space.find(address)
+        if m is None or not m.path.startswith("/") or m.path.startswith(_NO_FILE):
+            return None
+        found = self._object(m, space.root)
+        try:
+            known = found.elf.build_id() if found is not None else ""
+        except ElfError:
+            return None
+        return (known, address - m.start + m.offset) if known else None
+
     def _without_file(self, space: AddressSpace, m: Mapping | None, address: int) -> Place:
         if m is not None and m.path == "[vdso]":
             return self._in_vdso(m, address)

@@ -104,17 +104,22 @@ def buffer_text(v: bytes, *, ascii_kept: bool = True, escaped: bool = True) -> s
 # -------------------------------------------------------------------------------------------------------------
 
 
+BARE = ("raw", "build_id")
+"""Modes of stacks that name nothing."""
+
+
 def stack_text(s: StackOut, indent: int = 8) -> str:
-    """One frame a line, each indented but for mode raw, with a newline before the first and after the last, as in a
+    """One frame a line, each indented but for modes raw and build_id, with a newline before the first and after the last, as in a
     map's key."""
-    pad = "" if s.mode == "raw" else " " * indent
+    pad = "" if s.mode in BARE else " " * indent
     return "\n" + "".join(f"{pad}{frame_text(f, s.mode)}\n" for f in s.frames)
 
 
 def frame_text(f: Frame, mode: str = "bpftrace") -> str:
-    """``symbol+offset@file:line``; with mode perf ``address symbol+offset (module)``, with mode raw the address."""
-    if mode == "raw":
-        return f"{f.address:x}"
+    """``symbol+offset@file:line``; with mode perf ``address symbol+offset (module)``, with mode raw the address;
+    with mode build_id ``build-id offset`` in the file, and the address where there is no file."""
+    if mode in BARE:
+        return f"{f.build_id} {f.offset:#x}" if f.build_id and mode == "build_id" else f"{f.address:x}"
     if mode == "perf":
         if f.inlined:
             return f"{f.address:x} {f.symbol} (inlined)"

@@ -9,7 +9,7 @@ from probescope.collect.source_frames import frames_of, looked_up
 from probescope.debuginfo.dwarf_inlines import SourceFrame
 from probescope.ir.program import Program, Settings
 from probescope.model.output import Frame
-from probescope.model.text import frame_text
+from probescope.model.text import frame_text, stack_text
 from probescope.model.types import Opaque
 
 FOUND = (SourceFrame("_Z1fv", "/src/a.cc", 7, 3, True), SourceFrame("g", "/src/b.cc", 12, 1, False))
@@ -29,6 +29,9 @@ class Names:
 
     def addresses(self, type_: Opaque, stack_id: int) -> tuple[int, ...] | None:
         return (0x10, 0x20)
+
+    def file_frame(self, pid: int, address: int) -> Frame:
+        return Frame(address, offset=address + 0x1000, build_id="abcdef") if address == 0x10 else Frame(address)
 
     def sources(self, frame: Frame, pid: int, *, user: bool, caller: bool) -> tuple[Frame, ...]:
         self.callers.append(caller)
@@ -61,6 +64,13 @@ def test_no_lines_where_none_are_wanted(mode: str, show: bool) -> None:
     frames = Finisher(program, names := Names(), names).finish(Opaque("ustack", mode, 9), (1, 2)).frames
     assert len(frames) == 2
     assert not names.callers
+
+
+def test_build_ids() -> None:
+    """bpf_stack_build_id of the kernel: a build-id and the offset in the file, or the address alone where there is no
+    file (include/uapi/linux/bpf.h)."""
+    found = Finisher(Program(()), names := Names(), names).finish(Opaque("ustack", "build_id", 9), (1, 2))
+    assert stack_text(found) == "\nabcdef 0x1010\n20\n"
 
 
 def test_the_call_is_before_the_return_address() -> None:
