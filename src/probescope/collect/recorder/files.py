@@ -100,9 +100,14 @@ class Files:
             self._writer.finish(features, build_ids=build_ids, tracing=self._tracing)
         elif self._writer is not None:
             self._writer.finish()
-        self.size = 0 if self.pipe else os.fstat(self._file.fileno()).st_size
+        self.size = self._writer.data_size if self._writer is not None else 0
+        self.size = self.size if self.pipe else os.fstat(self._file.fileno()).st_size
         self._file.close()
         self._writer = None
+
+    def flush(self) -> None:
+        """What waits to be compressed together goes into the file."""
+        self.writer.round()
 
     def name_by_time(self) -> str:
         """Renames the finished file to NAME.YYYYMMDDHHMMSSuu; the oldest goes when there are too many. Its path."""

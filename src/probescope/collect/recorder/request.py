@@ -65,12 +65,13 @@ class RecordRequest:
 @dataclass(frozen=True, slots=True)
 class Written:
     """A finished file. ``samples`` -1: not counted. ``symbols``: path of the symbols saved beside it, empty for
-    none."""
+    none. ``lost``: of the whole recording, in its last file."""
 
     path: str
     size: int
     samples: int = -1
     symbols: str = ""
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 What every event has: IDENTIFIER (so that a file may hold any mixture of events), IP, TID and TIME; PERIOD with a
 frequency and with tracepoints; CPU where whole CPUs are recorded and with tracepoints. Side-band comes through one
-dummy event, the last one, in rings of its own.
+dummy event, the last one, in rings of its own. A single event of tasks does without both: it costs the task least if it
+brings the side-band itself, and has no number to carry.
 Source: include/uapi/linux/perf_event.h; arch/*/include/uapi/asm/perf_regs.h; perf-record(1).
 """
 
@@ -82,10 +83,22 @@ def register_mask(names: Sequence[str], machine: str) -> int:
 
 
 def ring_events(
-    counters: Sequence[Counter], sampling: Sampling, filters: Mapping[int, str], *, inherit: bool, machine: str
+    counters: Sequence[Counter],
+    sampling: Sampling,
+    filters: Mapping[int, str],
+    *,
+    inherit: bool,
+    machine: str,
+    alone: bool = False,
 ) -> list[RingEvent]:
-    """``counters`` and the dummy. ``filters``: by index of the counter. ``inherit``: of tasks, by what they start."""
+    """``counters`` and the dummy. ``filters``: by index of the counter. ``inherit``: of tasks, by what they start.
+    ``alone``: without a dummy, if there is only one counter."""
     common = _common(sampling)
+    if alone and len(counters) == 1 and not sampling.overwrite:
+        common &= ~u.PERF_SAMPLE_IDENTIFIER
+        one = _event(0, counters, sampling, filters.get(0, ""), common, inherit, machine)
+        attr = replace(one.attr, flags=one.attr.flags | _side_flags(sampling))
+        return [replace(one, attr=attr)]
     out = [
         _event(i, counters, sampling, filters.get(i, ""), common, inherit and not _reads_groups(counters), machine)
         for i in range(len(counters))
@@ -220,22 +233,20 @@ def _stacks(attr: PerfAttr, s: Sampling, machine: str) -> PerfAttr:
 
 def _side(s: Sampling, common: int, inherit: bool) -> RingEvent:
     """No sample comes of it: it is there for the records that tell of tasks and their maps."""
-    flags = u.FLAG_MMAP | u.FLAG_MMAP2 | u.FLAG_COMM | u.FLAG_COMM_EXEC | u.FLAG_TASK | u.FLAG_SAMPLE_ID_ALL
-    flags |= u.FLAG_KSYMBOL | u.FLAG_BPF_EVENT | u.FLAG_EXCLUDE_KERNEL | u.FLAG_EXCLUDE_HV
+    flags = _side_flags(s) | u.FLAG_SAMPLE_ID_ALL | u.FLAG_EXCLUDE_KERNEL | u.FLAG_EXCLUDE_HV
     flags |= u.FLAG_INHERIT if inherit else 0
+    flags |= u.FLAG_USE_CLOCKID if s.clockid >= 0 else 0
+    read_format = u.PERF_FORMAT_ID | u.PERF_FORMAT_LOST
+    attr = PerfAttr(u.PERF_TYPE_SOFTWARE, u.PERF_COUNT_SW_DUMMY, 1, common, read_format, flags)
+    return RingEvent("dummy:u", replace(attr, clockid=max(s.clockid, 0)), ring=SIDE)
+
+
+def _side_flags(s: Sampling) -> int:
+    flags = u.FLAG_MMAP | u.FLAG_MMAP2 | u.FLAG_COMM | u.FLAG_COMM_EXEC | u.FLAG_TASK
+    flags |= u.FLAG_KSYMBOL | u.FLAG_BPF_EVENT
     flags |= u.FLAG_MMAP_DATA if s.addresses or s.call_graph == "dwarf" else 0
     flags |= u.FLAG_CONTEXT_SWITCH if s.switches else 0
     flags |= u.FLAG_NAMESPACES if s.namespaces else 0
     flags |= u.FLAG_CGROUP if s.cgroups else 0
     flags |= u.FLAG_BUILD_ID if s.build_ids else 0
-    flags |= u.FLAG_USE_CLOCKID if s.clockid >= 0 else 0
-    attr = PerfAttr(
-        u.PERF_TYPE_SOFTWARE,
-        u.PERF_COUNT_SW_DUMMY,
-        1,
-        common,
-        u.PERF_FORMAT_ID | u.PERF_FORMAT_LOST,
-        flags,
-        clockid=max(s.clockid, 0),
-    )
-    return RingEvent("dummy:u", attr, ring=SIDE)
+    return flags

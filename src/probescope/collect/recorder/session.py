@@ -97,6 +97,7 @@ class _Run:
         self._woken = 0
         self._total = 0
         self._snapshots: dict[int, int] = {}
+        self._enough = rings.pages * host().page_size // 8
         self._overwrites = any(e.ring == SNAPSHOT for e in rings.events)
         side = len(rings.events) - 1
         self._start = Start(
@@ -176,7 +177,8 @@ class _Run:
                 switch_at = now + r.switch.time_ms / 1000
             due = [t for t in (enable_at, switch_at, now + _AT_LEAST_MS / 1000) if t is not None]
             self._rings.wait(max(0, int((min(due) - now) * 1000) + 1))
-            self._drain()
+            while self._drain() >= self._enough:
+                pass  # it comes faster than sleeping and waking up would take
             self._heed()
             if r.switch.size and self._files.data_size >= r.switch.size:
                 self._switch()
@@ -213,12 +215,16 @@ class _Run:
             return True
         return self._rings.over and (self._child is None or not self._request.whole_cpus)
 
-    def _drain(self) -> None:
+    def _drain(self) -> int:
+        """Bytes of the ring that had most."""
         visits = self._rings.visit()
-        if visits:
-            self._woken += 1
-            self._files.writer.visit([piece for v in visits for piece in v.pieces])
-            self._rings.release(visits)
+        if not visits:
+            return 0
+        self._woken += 1
+        most = max(sum(map(len, v.pieces)) for v in visits)
+        self._files.writer.visit([piece for v in visits for piece in v.pieces])
+        self._rings.release(visits)
+        return most
 
     def _snapshot(self) -> None:
         """What the rings that overwrite hold, oldest first."""
@@ -257,7 +263,7 @@ class _Run:
         self._done.append(finish_file(self._files, self._request, self._rings, last=last, named=named))
 
     def _recorded(self) -> Recorded:
-        lost = sum(one for _, _, one in self._rings.counts())
+        lost = sum(one.lost for one in self._done)
         code = 0
         if self._child is not None:
             self._child.close()

@@ -30,8 +30,7 @@ class Start:
     """Makes records with the trailer of ``layout``, said to be of the event ``event_id``."""
 
     def __init__(self, layout: Layout, event_id: int) -> None:
-        words = {"id": event_id, "identifier": event_id, "stream_id": event_id}
-        self._trailer = b"".join(struct.pack("=Q", words.get(name, 0)) for name, _ in layout.trailer)
+        self._trailer = trailer(layout, event_id)
 
     def _record(self, kind: int, misc: int, body: bytes) -> bytes:
         body += bytes(-len(body) % 8) + self._trailer
@@ -84,6 +83,12 @@ class Start:
     def cgroups(self) -> Iterator[bytes]:
         for number, path in cgroups.all_cgroups():
             yield self._record(r.CGROUP, 0, struct.pack("=Q", number) + _text(path, 4096))
+
+
+def trailer(layout: Layout, event_id: int) -> bytes:
+    """Without a time."""
+    words = {"id": event_id, "identifier": event_id, "stream_id": event_id}
+    return b"".join(struct.pack("=Q", words.get(name, 0)) for name, _ in layout.trailer)
 
 
 def _text(text: str, most: int) -> bytes:

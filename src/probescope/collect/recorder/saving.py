@@ -1,0 +1,227 @@
+"""Build-ids of the files that samples are in, and their symbols: only those that are needed to name the samples."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from probescope.collect.recorder.hits import HitFile, Hits
+from probescope.collect.recorder.kernel_id import KERNEL, kernel_build_id
+from probescope.debuginfo import elf_notes, perf_map
+from probescope.debuginfo.elf import SHT_SYMTAB, ElfFile
+from probescope.debuginfo.elf_symbols import Symbol, SymbolSet
+from probescope.debuginfo.kallsyms import Kallsyms
+from probescope.debuginfo.locate import debug_file, in_root
+from probescope.errors import ElfError
+from probescope.formats.perfdata.meta import BuildId
+from probescope.formats.symbolfile import SavedSymbols
+from probescope.kernel import machine, procfs
+from probescope.kernel.host import host
+from probescope.kernel.vdso import vdso
+
+VDSO = "[vdso]"
+_MOST_WHOLE = 1 << 18
+"""Symbols of one file that are saved where all are wanted."""
+
+
+class Saving:
+    """``build_ids`` and ``symbols`` of what is in ``hits``. Files that are gone or have changed are left out."""
+
+    def __init__(self, hits: Hits) -> None:
+        self._hits = hits
+        self._ids: dict[tuple[str, int], bytes] = {}
+
+    def build_ids(self, *, every: bool = False) -> list[BuildId]:
+        """``every``: of all that was mapped."""
+        out: list[BuildId] = []
+        kernel = kernel_build_id()
+        if kernel and (self._hits.kernel or every):
+            out.append(BuildId(-1, kernel, KERNEL))
+        for path, build_id in self._modules(every):
+            out.append(BuildId(-1, build_id, path))
+        for f in [*self._hits.files, *(self._hits.unhit if every else ())]:
+            found = f.build_id or self._build_id(f)
+            if found:
+                out.append(BuildId(-1, found, f.path))
+        return list(dict.fromkeys(out))
+
+    def _modules(self, every: bool) -> Iterator[tuple[str, bytes]]:
+        for m in self._hits.modules:
+            name = module_name(m.path)
+            hit = any(m.start <= address < m.end for address in self._hits.kernel)
+            if name and (hit or every):
+                notes = _bytes(f"/sys/module/{name}/notes/.note.gnu.build-id")
+                build_id = elf_notes.build_id(notes, little=True) if notes else ""
+                if build_id:
+                    yield m.path, bytes.fromhex(build_id)
+
+    def _build_id(self, f: HitFile) -> bytes:
+        key = (f.path, f.inode)
+        if key not in self._ids:
+            elf = opened(f)
+            try:
+                self._ids[key] = bytes.fromhex(elf.build_id()) if elf is not None else b""
+            except ElfError:
+                self._ids[key] = b""
+            finally:
+                if elf is not None:
+                    elf.close()
+        return self._ids[key]
+
+    # --- symbols
+
+    def symbols(self, *, whole: bool = False) -> list[SavedSymbols]:
+        """``whole``: all symbols of the files, and of those that were mapped too, because frames of their stacks are
+        not known yet."""
+        out: list[SavedSymbols] = []
+        if self._hits.kernel:
+            out += _kernel_symbols(self._hits.kernel)
+        for f in [*self._hits.files, *(self._hits.unhit if whole else ())]:
+            out += self._of_file(f, whole)
+        for pid, addresses in self._hits.jits.items():
+            out += _jit_symbols(pid, addresses)
+        return out
+
+    def _of_file(self, f: HitFile, whole: bool) -> Iterator[SavedSymbols]:
+        elf = opened(f)
+        if elf is None:
+            return
+        try:
+            found = dict(_all_of(elf, f.path) if whole else _at(elf, f))
+            build_id = f.build_id or self._build_id(f)
+        except ElfError:
+            return
+        finally:
+            elf.close()
+        if found:
+            starts = sorted(found)
+            sizes, names = [found[s][0] for s in starts], [found[s][1] for s in starts]
+            yield SavedSymbols("file", f.path, build_id, 0, starts, sizes, names)
+
+
+def opened(f: HitFile) -> ElfFile | None:
+    """The file that was mapped, through one of the processes that still live, or at its path; none if it has been
+    replaced."""
+    if f.path == VDSO:
+        data = vdso()
+        try:
+            return ElfFile(data) if data else None
+        except ElfError:
+            return None
+    if not f.path.startswith("/"):
+        return None
+    roots = dict.fromkeys([*(procfs.root(pid) for pid in f.pids if procfs.alive(pid)), ""])
+    for root in roots:
+        path = in_root(root, f.path) if root else f.path
+        try:
+            if f.inode and os.stat(path).st_ino != f.inode:
+                continue
+            return ElfFile.open(path)
+        except (ElfError, OSError):
+            continue
+    return None
+
+
+def module_name(path: str) -> str:
+    """Of ``/lib/modules/.../nf-tables.ko.xz`` or ``[nf_tables]``; empty for the kernel itself."""
+    if path.startswith("[kernel"):
+        return ""
+    return path.rpartition("/")[2].partition(".ko")[0].strip("[]").replace("-", "_")
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        return host().read_bytes(path, 1 << 20)
+    except OSError:
+        return b""
+
+
+def _tables(elf: ElfFile, path: str) -> SymbolSet:
+    """With those of its separate debug file, if it has none of its own. They are read at once: the file may be
+    closed."""
+    tables = list(elf.symbols().tables)
+    if all(s.type != SHT_SYMTAB for s in elf.sections()) and path.startswith("/"):
+        debug = debug_file(elf, path)
+        if debug is not None:
+            with debug:
+                more = debug.symtab()
+            tables = [*([more] if more is not None else []), *tables]
+    return SymbolSet(tables)
+
+
+def _at(elf: ElfFile, f: HitFile) -> Iterator[tuple[int, tuple[int, str]]]:
+    """By file offset: size and name of the symbols that the offsets are in."""
+    tables = _tables(elf, f.path)
+    done = -1
+    for offset in f.offsets:
+        if offset < done:
+            continue
+        vaddr = elf.to_vaddr(offset)
+        found = tables.at(vaddr) if vaddr is not None else None
+        if vaddr is None or found is None:
+            continue
+        start = offset - (vaddr - found.address)
+        size = found.size or offset - start + 1
+        done = start + size
+        yield start, (size, found.name)
+
+
+def _all_of(elf: ElfFile, path: str) -> Iterator[tuple[int, tuple[int, str]]]:
+    tables = _tables(elf, path)
+    best: dict[int, Symbol] = {}
+    for symbol in tables:
+        if symbol.is_function and symbol.is_defined and symbol.size:
+            best.setdefault(symbol.address, symbol)
+        if len(best) >= _MOST_WHOLE:
+            break
+    for address, first in best.items():
+        named = tables.at(address) or first
+        start = elf.to_offset(address)
+        if start is not None:
+            yield start, (named.size, named.name)
+
+
+def _kernel_symbols(addresses: Sequence[int]) -> Iterator[SavedSymbols]:
+    try:
+        known = Kallsyms(machine.kallsyms())
+    except OSError:
+        return
+    if known.restricted:
+        return
+
+    def look(address: int) -> tuple[int, str] | None:
+        found = known.symbol_at(address)
+        return None if found is None else (found.address, found.name)
+
+    table = _collected(addresses, look)
+    if table.starts:
+        yield SavedSymbols("kernel", KERNEL, kernel_build_id(), 0, table.starts, table.sizes, table.names)
+
+
+def _jit_symbols(pid: int, addresses: Sequence[int]) -> Iterator[SavedSymbols]:
+    inner = procfs.pid_in_namespace(pid)
+    path = f"/tmp/perf-{inner}.map"
+    loaded = perf_map.load(in_root(procfs.root(pid), path))
+    if loaded is None:
+        return
+
+    def look(address: int) -> tuple[int, str] | None:
+        found = loaded[0].at(address)
+        return None if found is None else (address - found[1], found[0])
+
+    table = _collected(addresses, look)
+    if table.starts:
+        yield SavedSymbols("jit", f"/tmp/perf-{pid}.map", b"", pid, table.starts, table.sizes, table.names)
+
+
+def _collected(addresses: Iterable[int], look: Callable[[int], tuple[int, str] | None]) -> SavedSymbols:
+    """Symbols whose ends are not told: each reaches as far as it was hit."""
+    found: dict[int, tuple[int, str]] = {}
+    for address in addresses:
+        hit = look(address)
+        if hit is not None:
+            found[hit[0]] = (max(address - hit[0] + 1, found.get(hit[0], (0, ""))[0]), hit[1])
+    starts = sorted(found)
+    return SavedSymbols(
+        "jit", "", starts=starts, sizes=[found[s][0] for s in starts], names=[found[s][1] for s in starts]
+    )
