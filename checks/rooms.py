@@ -33,8 +33,9 @@ HEAVY_MODULES = {"numpy", "asyncio", "inspect", "typing_extensions", "logging", 
 POSSESSIVE_GROUPS = (")*+", ")++", ")?+", "(?>")
 #: Modules that work on columns may import numpy, and nobody may import them but inside a function.
 COLUMN_MODULES = {"probescope.collect.columns"}
-#: Readers of recordings: columns all through, but for the package's own front; opened inside functions only.
-COLUMN_ROOMS = ("probescope.formats.",)
+#: Readers of recordings and programs over them: columns all through, but for the packages' own fronts; opened inside
+#: functions only.
+COLUMN_ROOMS = ("probescope.formats.", "probescope.evaluate.columns.", "probescope.collect.stream.")
 PRINTING_ROOMS = {"cli"}
 OPENERS = {"open", "Path", "listdir", "scandir", "stat", "readlink", "walk"}
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from probescope.ir.program import Program
     from probescope.live import LiveSession
     from probescope.model.probe import ProbeSpec
+    from probescope.model.recording import Recording
+    from probescope.plan.events import StreamPlan
     from probescope.plan.explanation import Explained
     from probescope.plan.request import BpfPlan
     from probescope.sources.context import ResolveContext
@@ -41,13 +43,14 @@ class Request:
     the form ``--name=value``, the options that the script asks for by ``getopt``. ``unwind_pids``: processes, besides
     ``pid`` and ``command``, whose user stacks are to be unwound from the start. ``mode``: test or bench;
     ``probe_filter``: a regular expression, only probes whose names it is found in are used. ``traceable_functions``: a
-    file with the functions that may be probed, in the place of available_filter_functions of tracefs. ``follow``: only
-    ``pid``, or ``command``, and what they fork."""
+    file with the functions that may be probed, in the place of available_filter_functions of tracefs. ``input``: a
+    recording that answers, instead of this machine. ``follow``: only ``pid``, or ``command``, and what they fork."""
 
     text: str
     name: str = "stdin"
     parameters: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    input: str = ""
     pid: int = 0
     command: str = ""
     follow: bool = False
@@ -70,12 +73,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A program that was checked, lowered and planned for this machine; nothing is in the kernel yet."""
+    """A program that was checked, lowered and planned for this machine, or for a recording; nothing is in the kernel
+    yet."""
 
     request: Request
     program: Program
-    plan: BpfPlan
+    plan: BpfPlan | StreamPlan
     warnings: tuple[Diagnostic, ...] = ()
+    recording: Recording | None = None
 
     def session(self, sink: Sink) -> Session:
         """A session that says what happens to ``sink``. Raises UsageError if ``-c`` names no program."""
@@ -98,11 +103,16 @@ class Built:
             terminal=r.terminal,
             mode=r.mode,
         )
-        return Session(self.program, self.plan, sink, options)
+        return Session(self.program, self.plan, sink, options, self.recording)
 
 
 def build(request: Request) -> Built:
-    """Parse, check, lower and plan. Raises ScriptError, ProbeError, UsageError or KernelError."""
+    """Parse, check, lower and plan. Raises ScriptError, ProbeError, UsageError or KernelError; FormatError where
+    ``input`` is no recording."""
+    if request.input:
+        from probescope import recorded
+
+        return recorded.build(request)
     from probescope.collect.host import barred, plan_request
     from probescope.collect.options import SessionOptions
     from probescope.errors import ScriptError
@@ -136,6 +146,7 @@ def run(
     text: str,
     *,
     parameters: Sequence[str] = (),
+    input: str = "",  # noqa: A002 - as -i, --input of the command
     pid: int = 0,
     command: str = "",
     follow: bool = False,
@@ -148,7 +159,8 @@ def run(
 ) -> LiveSession:
     """Starts a program of the bpftrace language; its probes are attached on return. Use it as a context manager.
 
-    ``parameters`` are ``$1``, ``$2``...; ``pid``: trace only this process, and end with it; ``command``: start it when
+    ``parameters`` are ``$1``, ``$2``...; ``input``: a perf.data or trace.dat that answers, instead of this machine;
+    ``pid``: trace only this process, and end with it; ``command``: start it when
     the probes are in place, and end with it; ``follow``: trace only these and what they fork, and end with the last of
     them; ``unsafe`` allows system() and the like; ``via="bpf"`` runs every clause
     in the kernel; ``everything`` reports failed reads among the losses; ``environment`` is where BPFTRACE_* settings
@@ -177,6 +189,7 @@ def run(
         text,
         name=name,
         parameters=tuple(map(str, parameters)),
+        input=os.fspath(input),
         pid=pid,
         command=command,
         follow=follow,

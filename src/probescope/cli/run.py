@@ -52,6 +52,7 @@ def parser(*, as_bpftrace: bool = False) -> Parser:
 def _program_options(p: argparse.ArgumentParser) -> None:
     p.add_argument("words", nargs="*", metavar="FILE", help="script to run (- is stdin), then its parameters")
     p.add_argument("-e", dest="program", metavar="PROGRAM", help="the program itself")
+    p.add_argument("-i", "--input", default="", metavar="FILE", help="answer from a recording: perf.data or trace.dat")
     p.add_argument("-p", "--pid", type=process_id, default=0, help="trace only this process")
     p.add_argument("-c", "--cmd", metavar="COMMAND", help="start a program, trace until it ends; cpid is its pid")
     p.add_argument(
@@ -139,6 +140,7 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         name=name,
         parameters=tuple(parameters),
         options=tuple(options),
+        input=args.input,
         pid=args.pid,
         follow=args.follow,
         command=_command(args.cmd),

@@ -62,8 +62,9 @@ def _bpf(built: Built) -> str:
     from probescope.bpf.compile import compile_program
     from probescope.bpf.listing import list_object
     from probescope.collect.host import compile_options
+    from probescope.plan.request import BpfPlan
 
-    if not built.plan.units:
+    if not isinstance(built.plan, BpfPlan) or not built.plan.units:
         return "; nothing of this program runs in the kernel\n"
     options = compile_options(built.program, built.plan, 0)
     return list_object(compile_program(built.program, built.plan.units, options), built.program.source)

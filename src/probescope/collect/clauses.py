@@ -6,9 +6,9 @@ Those of one moment go in the order of the script, whether user space evaluates 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from probescope.collect.actions import Actions
-from probescope.collect.event import OwnEvent
 from probescope.collect.kernel_side import KernelSide
 from probescope.collect.timers import Timers
 from probescope.evaluate.machine import Machine
@@ -16,20 +16,36 @@ from probescope.model.output import Lost
 from probescope.model.plan import RunOnce, UserRun
 from probescope.plan.request import BpfPlan
 
+if TYPE_CHECKING:
+    from probescope.evaluate.world import Event
+    from probescope.plan.events import StreamPlan
+
 Step = UserRun | RunOnce
 
 
 class OwnClauses:
-    def __init__(self, plan: BpfPlan, machine: Machine, actions: Actions, kernel: KernelSide | None, cpid: int) -> None:
+    """``own_event``: what they see, by the number of a site and the start of the session. ``by_clock``: intervals are
+    set off here."""
+
+    def __init__(
+        self,
+        plan: BpfPlan | StreamPlan,
+        machine: Machine,
+        actions: Actions,
+        kernel: KernelSide | None,
+        own_event: Callable[[int, int], Event],
+        *,
+        by_clock: bool = True,
+    ) -> None:
         self._machine = machine
         self._actions = actions
         self._kernel = kernel
-        self._cpid = cpid
+        self._own_event = own_event
         clause_of = {u.name: u.clause for u in plan.units}
-        steps = [s for s in plan.plan.steps if isinstance(s, Step)]
+        steps = [s for s in plan.plan.steps if isinstance(s, Step) and (by_clock or s.when != "interval")]
         self._steps = sorted(steps, key=lambda s: s.clause if isinstance(s, UserRun) else clause_of[s.program])
         self._timers = Timers([s for s in self._steps if isinstance(s, UserRun) and s.when == "interval"])
-        self.waiting = any(s.when in ("interval", "signal") for s in self._steps)
+        self.waiting = by_clock and any(s.when in ("interval", "signal") for s in self._steps)
 
     def start(self) -> None:
         """Intervals begin."""
@@ -61,5 +77,5 @@ class OwnClauses:
             assert self._kernel is not None
             self._kernel.run_once(step)
         else:
-            self._machine.run(step.clause, OwnEvent(step.site, start_ns, self._cpid))
+            self._machine.run(step.clause, self._own_event(step.site, start_ns))
             self._actions.flush()

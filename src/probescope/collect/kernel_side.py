@@ -11,6 +11,7 @@ from probescope.bpf.storage import storages
 from probescope.bpf.unit import GLOBAL_ACTIVE, GLOBAL_START, GLOBAL_STOP, GLOBAL_TAI, GLOBAL_WALL, MapSpec, Object
 from probescope.collect.actions import Actions
 from probescope.collect.btfs import KernelBtf
+from probescope.collect.event import OwnEvent
 from probescope.collect.execute import Execution
 from probescope.collect.late import Late
 from probescope.collect.losses import Losses
@@ -31,7 +32,9 @@ from probescope.plan.request import BpfPlan
 if TYPE_CHECKING:
     from threading import Thread
 
+    from probescope.collect.names import Names
     from probescope.collect.unattached import Failure
+    from probescope.evaluate.machine import Machine
     from probescope.kernel.perfbuf import PerfBuffer
 
 WAKEUP_NEVER = 0x7FFFFFFF  # we look by ourselves
@@ -83,7 +86,23 @@ class KernelSide:
         counters, missed = self._map("counters"), self.execution.missed
         self._losses = Losses(self.program, self.object, counters, missed, self.build.ring_bytes)
 
-    def reader(self, actions: Actions, *, texts: bool) -> None:
+    @property
+    def maps(self) -> KernelStore:
+        return self.store
+
+    @property
+    def by_clock(self) -> bool:
+        return True
+
+    def names(self) -> Names:
+        from probescope.collect.names import Names
+
+        return Names(self.program, self)
+
+    def own_event(self, site: int, start_ns: int) -> OwnEvent:
+        return OwnEvent(site, start_ns, self.cpid)
+
+    def wire(self, actions: Actions, machine: Machine, *, texts: bool) -> None:
         self._reader = RecordReader(self.program, actions, types=self.program.types, texts=texts)
 
     def columnar(self) -> None:

@@ -16,23 +16,30 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from probescope.collect.actions import Actions, Sink
 from probescope.collect.clauses import OwnClauses
 from probescope.collect.ending import Ending
+from probescope.collect.event import OwnEvent
 from probescope.collect.finish import Finisher
 from probescope.collect.kernel_side import KernelSide
 from probescope.collect.names import Names
 from probescope.collect.options import SessionOptions
 from probescope.evaluate.machine import Machine
 from probescope.evaluate.store import MemoryStore
+from probescope.frozen import replace
 from probescope.ir.program import Program
 from probescope.kernel.host import host
 from probescope.model.output import Attached, Ended, Lost, Output, Warned
 from probescope.model.plan import RunOnce
 from probescope.model.visible import unchanged, visible
 from probescope.plan.request import BpfPlan
+
+if TYPE_CHECKING:
+    from probescope.collect.side import NameSource, Side
+    from probescope.model.recording import Recording
+    from probescope.plan.events import StreamPlan
 
 POLL_MS = 20
 """Programs do not wake us for every record: that would cost the traced side more than it costs us to look."""
@@ -44,7 +51,15 @@ _BOOTTIME = 7
 class Session:
     """See the module. Not thread-safe, except that ``ask_stop`` may come from anywhere."""
 
-    def __init__(self, program: Program, plan: BpfPlan, sink: Sink, options: SessionOptions = SessionOptions()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        program: Program,
+        plan: BpfPlan | StreamPlan,
+        sink: Sink,
+        options: SessionOptions = SessionOptions(),  # noqa: B008
+        recording: Recording | None = None,
+    ) -> None:
+        """``recording``: what answers, where the plan is to read one; it is closed at the end."""
         self.program = program
         self.plan = plan
         self.options = options
@@ -52,51 +67,59 @@ class Session:
         self._held: list[Output] | None = []  # what begin says waits until "Attached" was told
         self._stopped = False
         self._start_ns = 0
-        self.ending = Ending(options, plan.plan)
-        self.kernel = KernelSide(program, plan, options, self.ending.child_pid) if plan.units else None
-        self._memory = None if self.kernel else MemoryStore(program)
+        self.ending = Ending(options if recording is None else replace(options, pid=0), plan.plan)
+        self.kernel = _kernel_side(program, plan, options, self.ending.child_pid)
+        self._side: Side | None = self.kernel or _stream_side(program, plan, options, recording)
+        self._memory = None if self._side else MemoryStore(program)
 
     # --- phases
     # ---------------------------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        if self.kernel:
-            self.kernel.prepare()
+        if self._side:
+            self._side.prepare()
         maps, store = self._stores()
-        self.names = Names(self.program, self.kernel)
+        self.names: NameSource = self._side.names() if self._side else Names(self.program, None)
         clean = visible if self.options.terminal else unchanged
         self._finisher = Finisher(self.program, self.names, self.names, types=self.program.types, clean=clean)
         self.actions = Actions(self.program, maps, self._finisher, self._say, unsafe=self.options.unsafe)
         self.actions.hurry = self.ending.asked
         machine = Machine(self.program, store, self.actions.perform, types=self.program.types)
-        self._clauses = OwnClauses(self.plan, machine, self.actions, self.kernel, self.ending.child_pid)
+        self._clauses = OwnClauses(
+            self.plan,
+            machine,
+            self.actions,
+            self.kernel,
+            self._side.own_event if self._side else lambda site, start: OwnEvent(site, start, self.ending.child_pid),
+            by_clock=self._side is None or self._side.by_clock,
+        )
         if self.kernel and self.options.follow:
             from probescope.plan.follow import ALIVE, FOLLOWED
 
             snapshot = self.kernel.store.snapshot
             self.ending.others_live = lambda: any(state == ALIVE for _, state in snapshot(FOLLOWED))
-        if self.kernel:
-            self.kernel.reader(self.actions, texts=self.options.texts)
+        if self._side:
+            self._side.wire(self.actions, machine, texts=self.options.texts)
 
     def load(self) -> None:
-        if self.kernel:
-            self.kernel.load()
+        if self._side:
+            self._side.load()
 
     def attach(self) -> None:
         """Runs ``begin`` and attaches, unless begin asked for the end already."""
         self._start_ns = time.clock_gettime_ns(_BOOTTIME)
         if not self.options.rehearsal:
             self._clauses.run("begin", self._start_ns, self._asked)
-        if self.kernel and not self._asked():
+        if self._side and not self._asked():
             self.names.start(0 if self.options.follow else self.options.pid, self.options.unwind_pids)
-            self.kernel.attach(self.ending.asked)
+            self._side.attach(self.ending.asked)
 
     def activate(self) -> None:
         """From here on probes count. Tells how many there are, and then what begin said."""
         self._start_ns = time.clock_gettime_ns(_BOOTTIME)
-        if self.kernel and not self._asked():
-            self.kernel.activate(self._start_ns)
-        failures = self.kernel.failures if self.kernel else []
+        if self._side and not self._asked():
+            self._side.activate(self._start_ns)
+        failures = self._side.failures if self._side else []
         for failure in failures:
             if failure.warning:
                 self._out(Warned(failure.warning))
@@ -115,7 +138,7 @@ class Session:
         """Waits a little, acts on what came. False when the session should stop."""
         if self._over():
             return False
-        busy = self.kernel.consume() if self.kernel else False
+        busy = self._side.consume() if self._side else False
         busy = self.names.poll() or busy
         if not busy and not self._over():
             self._wait(timeout_ms)
@@ -140,8 +163,8 @@ class Session:
         if self._stopped:
             return self.actions.exit.code
         self._stopped = True
-        if self.kernel:
-            self.kernel.stop()
+        if self._side:
+            self._side.stop()
         self.names.poll()
         self.actions.exit.muted = False
         self.actions.hurry = lambda: False  # what the end itself asks for is done, however long it takes
@@ -155,8 +178,8 @@ class Session:
     def close(self) -> None:
         if hasattr(self, "names"):
             self.names.close()  # first: it writes into the kernel's maps
-        if self.kernel:
-            self.kernel.close()
+        if self._side:
+            self._side.close()
         self.ending.close()
 
     # --- the whole
@@ -196,8 +219,8 @@ class Session:
 
     def _stores(self) -> tuple[Any, Any]:
         """What printing and clearing see of the maps, and what evaluated clauses do."""
-        if self.kernel:
-            return self.kernel.store, self.kernel.store
+        if self._side:
+            return self._side.maps, self._side.store
         from probescope.collect.memory import MemoryMaps
 
         assert self._memory is not None
@@ -225,13 +248,13 @@ class Session:
         return self.actions.exit.asked
 
     def _over(self) -> bool:
-        if self.actions.exit.asked and not (self.kernel and self.kernel.walking and not self.ending.asked()):
+        if self.actions.exit.asked and not (self._side and self._side.walking and not self.ending.asked()):
             self.ending.reason = "exit"
             return True
-        return self.ending.over(more=self._clauses.waiting or (self.kernel is not None and self.kernel.live()))
+        return self.ending.over(more=self._clauses.waiting or (self._side is not None and self._side.live()))
 
     def _wait(self, timeout_ms: int) -> None:
-        looks = self.names.follows or self.ending.blind or (self.kernel is not None and self.kernel.busy)
+        looks = self.names.follows or self.ending.blind or (self._side is not None and self._side.busy)
         most = min(timeout_ms, POLL_MS if looks else IDLE_MS)
         host().poll(self.ending.filenos(), self._clauses.wait_ms(most))
         self.ending.drain()
@@ -243,8 +266,8 @@ class Session:
                 self._out(out)
 
     def _tell_losses(self, *, final: bool) -> None:
-        if self.kernel:
-            for lost in self.kernel.losses(final=final):
+        if self._side:
+            for lost in self._side.losses(final=final):
                 self._out(lost)
         if final and self.actions.dropped:
             about = "commands were not run: the session was asked to end before their turn came"
@@ -252,3 +275,18 @@ class Session:
         if final:
             for lost in (*self._clauses.losses(everything=self.options.everything), *self.names.losses()):
                 self._out(lost)
+
+
+def _kernel_side(program: Program, plan: BpfPlan | StreamPlan, options: SessionOptions, cpid: int) -> KernelSide | None:
+    return KernelSide(program, plan, options, cpid) if isinstance(plan, BpfPlan) and plan.units else None
+
+
+def _stream_side(
+    program: Program, plan: BpfPlan | StreamPlan, options: SessionOptions, recording: Recording | None
+) -> Side | None:
+    if isinstance(plan, BpfPlan):
+        return None
+    from probescope.collect.stream.side import StreamSide
+
+    assert recording is not None
+    return StreamSide(program, plan, options, recording)

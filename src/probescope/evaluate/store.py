@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
 from probescope.ir.program import MapDecl, Program
@@ -98,6 +98,21 @@ class MemoryStore:
         held = self._maps[name]
         held[key] = m.update(held.get(key, m.identity()), value, weight)
         return True
+
+    def merge(self, name: str, key: Value, state: Value) -> bool:
+        """Many observations at once: the state that they make by themselves."""
+        if self._full(name, key):
+            return False
+        held = self._maps[name]
+        held[key] = monoid(_agg(self._decls[name])).merge(held[key], state) if key in held else state
+        return True
+
+    def fits(self, name: str, keys: Collection[Value]) -> bool:
+        """Whether there is room for all these keys."""
+        held, decl = self._maps[name], self._decls[name]
+        if decl.key is None or len(held) + len(keys) <= decl.max_entries:
+            return True
+        return len(held) + sum(k not in held for k in keys) <= decl.max_entries
 
     def add(self, name: str, key: Value, delta: int) -> tuple[int, bool]:
         t = self._decls[name].value

@@ -6,7 +6,7 @@ that are fired by probescope itself need the same of nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from probescope.diagnostics import Diagnostic
@@ -23,7 +23,7 @@ from probescope.plan.user import USER_CONTEXT, is_user_site, user_steps
 if TYPE_CHECKING:
     from probescope.bpf.unit import Unit
 
-Ways = Callable[[Program, list[Clause]], dict[int, str]]
+Ways = Callable[[Program, Sequence[Clause]], dict[int, str]]
 """For each clause, why it has to run a row at a time; empty if it need not (evaluate/columns)."""
 
 
@@ -124,7 +124,10 @@ def _clock(machine: Machine) -> set[str]:
 
 
 _OWN = Offer(
-    "replay", {**dict.fromkeys(USER_CONTEXT, ""), "cpid": "cpid: a recording has no process of -c"}, acts=False
+    "replay",
+    {**dict.fromkeys(USER_CONTEXT, ""), "cpid": "cpid: a recording has no process of -c"},
+    "probescope itself has none to show",
+    acts=False,
 )
 
 

@@ -1,0 +1,88 @@
+"""Who each event is of: pid, tid and name, as a program in the kernel would have seen them.
+
+Recordings tell a little less. A thread that has exited has no numbers any more (-1), while it still switches away: the
+record itself has its tid. And the idle threads have one name in side-band, ``swapper``, where the kernel's own is
+``swapper/CPU``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from probescope.collect.recorded.tasks import Tasks
+from probescope.evaluate.columns.values import Coded
+from probescope.model.recording import Ended, Named, SideRecord
+
+if TYPE_CHECKING:
+    from probescope.evaluate.columns.values import Column
+    from probescope.model.recording import EventBatch
+
+LONGEST = 15
+"""Bytes of a thread's name (TASK_COMM_LEN of include/linux/sched.h, less the NUL)."""
+
+
+class Names(Tasks):
+    """Names last beyond the end of their threads."""
+
+    def apply(self, record: SideRecord) -> None:
+        if not isinstance(record, Ended):
+            super().apply(record)
+
+
+class Who:
+    """Goes along with batches, each once and in order. ``names``: those of threads that are known from the start."""
+
+    def __init__(self, names: Mapping[int, str] | None = None) -> None:
+        self.tasks = Names()
+        self._leader: dict[int, int] = {}
+        self._texts: list[bytes] = []
+        for tid, name in (names or {}).items():
+            if tid:
+                self.tasks.apply(Named(tid=tid, comm=name))
+
+    def told(self, batch: EventBatch) -> Told:
+        pid, tid = self._numbers(batch)
+        if tid is not batch.tid:
+            from probescope.frozen import replace
+
+            batch = replace(batch, pid=pid, tid=tid)
+        names, spaces = self.tasks.columns(batch)
+        return Told(batch, spaces, self._comm(batch, names))
+
+    def _numbers(self, batch: EventBatch) -> tuple[Column, Column]:
+        pid, tid = batch.pid, batch.tid
+        if not len(tid) or int(tid.min()) >= 0 or batch.raw is None:
+            return pid, tid
+        from probescope.formats.tracing.fields import Records
+
+        at = np.flatnonzero((tid < 0) & (batch.raw.size >= 8))
+        some = Records(type(batch.raw)(batch.raw.values, batch.raw.start[at], batch.raw.size[at]))
+        tid = tid.copy()
+        tid[at] = some.number(4, 4).astype(np.uint32).view(np.int32)  # common_pid
+        if int(pid.min()) < 0 and int(pid.max()) >= 0:
+            self._leader.update(zip(batch.tid.tolist(), pid.tolist(), strict=True))
+            pid = pid.copy()
+            pid[at] = [self._leader.get(t, t) for t in tid[at].tolist()]
+        return pid, tid
+
+    def _comm(self, batch: EventBatch, names: Column) -> Coded:
+        tasks = self.tasks.names
+        for name in tasks[len(self._texts) :]:
+            self._texts.append(name.encode("utf-8", "surrogateescape")[:LONGEST])
+        idle = np.flatnonzero(batch.tid == 0)
+        if not len(idle):
+            return Coded(names, self._texts)
+        cpus, inverse = np.unique(batch.cpu[idle], return_inverse=True)
+        codes = names.copy()
+        codes[idle] = len(self._texts) + inverse
+        return Coded(codes, [*self._texts, *(b"swapper/%d" % c for c in cpus.tolist())])
+
+
+class Told:
+    """A batch, with what ``Who`` knows of its events."""
+
+    def __init__(self, batch: EventBatch, spaces: Column, comm: Coded) -> None:
+        self.batch, self.spaces, self.comm = batch, spaces, comm

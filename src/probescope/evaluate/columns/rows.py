@@ -1,0 +1,42 @@
+"""Events of columns, one at a time, for clauses that need them so."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from probescope.evaluate.columns.expr import Events
+from probescope.evaluate.columns.values import Column, listed, take
+from probescope.evaluate.world import Blank
+from probescope.model.types import Opaque, Type
+
+
+class Row(Blank):
+    """An event of ``rows``: number ``i`` of them, to be moved on. Columns become lists when they are first asked."""
+
+    __slots__ = ("_columns", "_events", "_rows", "i")
+
+    def __init__(self, events: Events, rows: Column) -> None:
+        self._events, self._rows = events, rows
+        self._columns: dict[object, list[Any]] = {}
+        self.i = 0
+
+    def context(self, name: str, arg: str) -> Any:
+        if name in ("probe", "func"):
+            return self._events.site
+        if name == "rand":
+            return random.getrandbits(32)
+        return self._value((name, arg), lambda: self._events.context(name, arg))
+
+    def field(self, name: str, type_: Type) -> Any:
+        return self._value(name, lambda: self._events.field(name, type_))
+
+    def stack(self, type_: Opaque) -> Any:
+        return self._value(type_, lambda: self._events.stack(type_))
+
+    def _value(self, key: object, make: Callable[[], Any]) -> Any:
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = listed(take(make(), self._rows))
+        return column[self.i]

@@ -1,0 +1,88 @@
+"""Programs on recordings: texts and files to plans, as front.py and api.build do it for this machine.
+
+A recording has probes of its own (sources/recorded.py) and answers what was recorded (plan/events.py). Of this machine
+only the command line counts, and the names of files that are still the recorded ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from probescope.errors import UsageError
+
+if TYPE_CHECKING:
+    from probescope.api import Built, Request
+    from probescope.formats.perfdata.reader import PerfData
+    from probescope.formats.tracedat.reader import TraceDat
+    from probescope.lang.bt.check_program import Environment
+
+    AnyRecording = PerfData | TraceDat
+
+
+def build(request: Request) -> Built:
+    """Raises UsageError, ScriptError, ProbeError, or FormatError where the file is no recording."""
+    from probescope.formats.sniff import open_recording
+
+    _check(request)
+    recording = open_recording(request.input)
+    try:
+        return build_on(request, recording)
+    except BaseException:
+        recording.close()
+        raise
+
+
+def probes(path: str) -> list[str]:
+    """What a program on a recording may name."""
+    from probescope.formats.sniff import open_recording
+    from probescope.sources.recorded import RecordedSites
+
+    with open_recording(path) as recording:
+        return sorted(RecordedSites(recording.events, path).names)
+
+
+def _check(request: Request) -> None:
+    """Raises UsageError for what has no meaning where everything has happened."""
+    for given, what in (
+        (request.command, "-c starts a program: with -i everything has happened already"),
+        (request.follow, "--follow needs a running process"),
+        (request.mode, f"--{request.mode} runs nothing of a recording"),
+        (request.via not in ("auto", "replay"), f"--via {request.via} is for this machine, and -i reads a recording"),
+    ):
+        if given:
+            raise UsageError(what, hints=["leave one of the two away"])
+
+
+def build_on(request: Request, recording: AnyRecording) -> Built:
+    """The same for a recording that is open; the session closes it."""
+    from probescope.api import Built
+    from probescope.diagnostics import Source
+    from probescope.evaluate.columns.runner import by_rows
+    from probescope.lang.bt.compiler import compile_script
+    from probescope.plan.events import Recorded, plan_replay
+
+    done = compile_script(Source(request.name, request.text), environment(request, recording))
+    comms = any(e.sampled for e in recording.events)
+    found = Recorded(request.input, recording.events, recording.machine, processes=comms)
+    plan = plan_replay(done.program, found, by_rows, pid=request.pid)
+    return Built(request, done.program, plan, (*done.warnings, *plan.warnings), recording)
+
+
+def environment(request: Request, recording: AnyRecording) -> Environment:
+    """The recording and the command line, as a script is compiled against them."""
+    from probescope.front import probe_filter, script_options
+    from probescope.host_types import kernel_types
+    from probescope.lang.bt.check_program import Environment
+    from probescope.model.arch import X86_64, by_name
+    from probescope.sources.recorded import RecordedSites
+
+    return Environment(
+        resolve=RecordedSites(recording.events, request.input),
+        types=kernel_types(),  # names of constants; what events hold is described by the recording alone
+        script=script_options(request),
+        pid=request.pid,
+        unsafe=request.unsafe,
+        arch=by_name(recording.machine.arch) or X86_64,
+        ncpus=max(1, recording.machine.cpus),
+        probe_filter=probe_filter(request.probe_filter),
+    )
