@@ -5,125 +5,129 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, add_filters
+from probescope.cli.parsing import Parser, offers
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
 
-    from probescope.cli.recordings import Opened
-    from probescope.collect.recorded.told import ToldBatch
-    from probescope.collect.recorded.totals import Totals
-    from probescope.views.report import Look
+    from probescope.cli.reports import Report
 
 EXAMPLES = """examples:
   probescope report                            functions of perf.data by their own weight, or with callees
   probescope report -i other.data --sort comm,dso
   probescope report --no-children -g callee    under each function who called it
-  probescope report -n --percent-limit 1
+  probescope report -s prev_comm,prev_state    by fields of tracepoints
+  probescope report --hierarchy -s comm,dso,sym
+  probescope report -n --percent-limit 1 --time 10%-20%
   probescope report -f json
 """
+SORTS = "of comm, dso, sym, pid, tgid, cpu, srcline, srcfile, parent, time, weight, trace, fields of tracepoints"
 
 
 def parser() -> Parser:
     p = Parser("report", "Sum up the samples of a recording, with perf report --stdio's tables.", EXAMPLES)
     p.add_argument("-i", "--input", default="perf.data", metavar="FILE", help="perf.data by default; - is stdin")
-    p.add_argument("-s", "--sort", default="comm,dso,sym", metavar="KEYS", help="of comm, dso, sym, pid, tid, cpu")
+    p.add_argument("-s", "--sort", metavar="KEYS", help=SORTS)
+    p.add_argument("-F", "--fields", metavar="COLUMNS", help="columns from the left: overhead, sample, period, keys...")
     p.add_argument("-e", "--event", metavar="EVENT", help="only this kind of event")
+    p.add_argument("--group", action="store_true", help="events of a recorded group beside each other (done anyway)")
+    p.add_argument("--no-group", action="store_true", help="a table for each event of a group")
     p.add_argument(
         "--children", action="store_true", default=None, help="weights with callees (where there are stacks)"
     )
     p.add_argument("--no-children", dest="children", action="store_false", help="own weights alone")
-    graphs = ("caller", "callee", "none")
-    p.add_argument("-g", "--call-graph", choices=graphs, nargs="?", const="", help="stacks below each row")
-    p.add_argument("-n", "--show-nr-samples", action="store_true", help="numbers of samples too")
-    p.add_argument("--percent-limit", type=float, default=0.0, metavar="PERCENT", help="leave out lesser rows")
-    p.add_argument("--stdio", action="store_true", help="as it is")
-    add_filters(p)
+    graph = p.add_argument("-g", "--call-graph", metavar="STYLE", nargs="?", const="", help=_GRAPH)
+    offers(graph, ("caller", "callee", "graph", "fractal", "flat", "folded", "none"))
+    p.add_argument("-G", "--inverted", action="store_true", help="callers first, as -g caller")
+    _looks(p)
+    _told(p)
+    _filters(p)
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
+    p.add_argument("--stdio", action="store_true", help="as it is")
     return p
+
+
+_GRAPH = "stacks below rows: caller or callee; graph, fractal, flat, folded or none; percent, period or count; least percent"
+
+
+def _looks(p: argparse.ArgumentParser) -> None:
+    p.add_argument("-n", "--show-nr-samples", action="store_true", help="numbers of samples too")
+    p.add_argument("--show-total-period", action="store_true", help="weights too")
+    p.add_argument("--showcpuutilization", action="store_true", help="shares of user and kernel too")
+    p.add_argument("-t", "--field-separator", default="", metavar="TEXT", help="between columns, instead of blanks")
+    p.add_argument("--percent-limit", type=float, metavar="PERCENT", help="leave out lesser rows and branches")
+    p.add_argument("--percentage", choices=("relative", "absolute"), default="absolute", help="of what filters leave?")
+    p.add_argument("--hierarchy", action="store_true", help="a tree of the keys")
+    p.add_argument("--time-quantum", default="100ms", metavar="TIME", help="of --sort time: 100ms")
+    p.add_argument("-p", "--parent", metavar="REGEX", help="callers that --sort parent tells apart")
+    p.add_argument("-x", "--exclude-other", action="store_true", help="only samples with such a caller")
+    p.add_argument("-U", "--hide-unresolved", action="store_true", help="only functions with a name")
+    p.add_argument("-q", "--quiet", action="store_true", help="no headings, no warnings")
+
+
+def _told(p: argparse.ArgumentParser) -> None:
+    p.add_argument("--header", action="store_true", help="what the file tells of itself, too")
+    p.add_argument("--header-only", action="store_true", help="that alone")
+    p.add_argument("--stats", action="store_true", help="numbers of records by type")
+    p.add_argument("--tasks", action="store_true", help="the processes and threads that are told of")
+    p.add_argument("--mmaps", action="store_true", help="these, with the files in their memory")
+    p.add_argument("--mem-mode", action="store_true", help=_HIDDEN)
+    p.add_argument("-D", "--dump-raw-trace", action="store_true", help=_HIDDEN)
+    p.add_argument("-T", "--threads", action="store_true", help=_HIDDEN)
+
+
+_HIDDEN = "==SUPPRESS=="
+
+
+def _filters(p: argparse.ArgumentParser) -> None:
+    p.add_argument("-c", "--comms", metavar="LIST", help="only of threads with these names")
+    p.add_argument("-d", "--dsos", metavar="LIST", help="only in these files")
+    p.add_argument("-S", "--symbols", metavar="LIST", help="only in these functions")
+    p.add_argument("--pid", metavar="LIST", help="only of these processes")
+    p.add_argument("--tid", metavar="LIST", help="only of these threads")
+    p.add_argument("-C", "--cpu", metavar="LIST", help="only on these CPUs: 0,2-3")
+    p.add_argument("--time", metavar="A,B", help="only between these times: seconds, 10%%-20%%, 10%%/2")
 
 
 def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
-    keys = _keys(args.sort)
+    _refuse(args)
     from probescope.cli.recordings import opened
-    from probescope.collect.recorded.totals import Totals
+    from probescope.cli.reports import Report
 
     with opened(args.input) as recording:
-        wanted = recording.event(args.event) if args.event else -1
-        keep = recording.filter(args)
-        totals: dict[int, Totals] = {}
-        for batch in recording.told.batches():
-            kept = keep(batch)
-            for kind in _kinds(batch) if wanted < 0 else [wanted]:
-                totals.setdefault(kind, Totals(recording.told, kind)).add(batch, kept)
-        for kind, found in sorted(totals.items()):
-            if found.samples:
-                (_json if args.format == "json" else _text)(recording, kind, found, args, keys)
-        sys.stdout.flush()
-        recording.tell_damage(sys.stderr)
-        recording.tell_missing(sys.stderr)
-        if not any(t.samples for t in totals.values()):
+        report = Report(recording, args)
+        if args.header or args.header_only or args.stats or args.tasks or args.mmaps:
+            from probescope.views.reporting import told
+
+            done = told.write(sys.stdout.write, recording.recording, args)
+            if done:
+                return _end(report, 0)
+        report.read()
+        found = report.write(sys.stdout.write)
+        if not found:
+            sys.stdout.flush()
             sys.stderr.write("ERROR: there are no such samples in it\n")
-            return 1
-    return 0
+        return _end(report, 0 if found else 1)
 
 
-def _kinds(told: ToldBatch) -> list[int]:
-    import numpy as np
-
-    kinds: list[int] = np.unique(told.batch.event).tolist()
-    return kinds
-
-
-def _keys(text: str) -> tuple[str, ...]:
-    from probescope.collect.recorded.totals import KEYS
-    from probescope.diagnostics import nearest
-
-    words = tuple("sym" if w == "symbol" else w for w in text.split(",") if w)
-    for w in words:
-        if w not in KEYS:
-            hints = [f"did you mean {n}?" for n in nearest(w, KEYS)]
-            raise UsageError(f"there is no key '{w}' to sort by", hints=[*hints, "keys: " + ", ".join(KEYS)])
-    if not words:
-        raise UsageError("there is nothing to sort by", hints=["--sort comm,dso,sym"])
-    return words
+def _end(report: Report, code: int) -> int:
+    sys.stdout.flush()
+    if not report.args.quiet:
+        report.opened.tell_damage(sys.stderr)
+        report.opened.tell_missing(sys.stderr)
+    return code
 
 
-def _look(recording: Opened, kind: int, args: argparse.Namespace, keys: tuple[str, ...]) -> Look:
-    """As perf: weights with callees and call graphs where there are stacks, unless told otherwise."""
-    from probescope.views.report import Look
-
-    stacked = "callchain" in recording.recording.events[kind].sampled
-    children = stacked if args.children is None else args.children
-    graph = args.call_graph or ""
-    if not graph and stacked:
-        graph = "caller" if children else "callee"
-    return Look(
-        keys, children, "" if graph == "none" or not stacked else graph, args.percent_limit, counts=args.show_nr_samples
-    )
-
-
-def _text(recording: Opened, kind: int, totals: Totals, args: argparse.Namespace, keys: tuple[str, ...]) -> None:
-    from probescope.views import report
-
-    look = _look(recording, kind, args, keys)
-    out = sys.stdout
-    out.write(report.heading(recording.recording.events[kind].name, totals.samples, totals.weight))
-    for piece in report.table(totals.rows(keys, children=look.children), totals.weight, look):
-        out.write(piece)
-    out.write("\n\n")
-
-
-def _json(recording: Opened, kind: int, totals: Totals, args: argparse.Namespace, keys: tuple[str, ...]) -> None:
-    import json
-
-    look = _look(recording, kind, args, keys)
-    for row in totals.rows(keys, children=look.children):
-        data: dict[str, object] = {"event": recording.recording.events[kind].name}
-        data |= dict(zip(keys, (k.strip() for k in row.key), strict=True))
-        data |= {"weight": row.own, "samples": row.samples, "percent": round(100 * row.own / (totals.weight or 1), 4)}
-        if look.children:
-            data["with_callees"] = row.total
-        sys.stdout.write(json.dumps(data) + "\n")
+def _refuse(args: argparse.Namespace) -> None:
+    if args.mem_mode:
+        raise UsageError(
+            "memory accesses are not summed up by this command", hints=["--sort comm,dso,sym sums samples"]
+        )
+    if args.dump_raw_trace:
+        raise UsageError("records are not dumped by this command", hints=["probescope script prints events"])
+    if args.threads:
+        raise UsageError("counts of threads are not shown", hints=["--sort pid tells threads apart"])
+    if args.percent_limit is not None and not 0 <= args.percent_limit <= 100:
+        raise UsageError("a limit is between 0 and 100 percent", hints=["--percent-limit 0.5"])

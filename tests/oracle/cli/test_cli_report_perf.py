@@ -1,4 +1,8 @@
-"""``probescope report`` beside ``perf report --stdio``: the same rows with the same shares."""
+"""``probescope report`` beside ``perf report --stdio``: the same text.
+
+Of a name's several symbols at one place perf may take another one: the program that is recorded has none, and what it
+calls in the C library and in the kernel is compared by its rows' shares.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +11,62 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
+pytestmark = pytest.mark.skipif(
+    shutil.which("perf") is None or shutil.which("cc") is None, reason="perf or a C compiler is not installed"
+)
+SOURCE = """
+volatile unsigned long sum;
+__attribute__((noinline)) void leaf(int n) { for (int i = 0; i < n; i++) sum += i * sum; }
+__attribute__((noinline)) void middle(void) { leaf(3000); for (volatile int i = 0; i < 900; i++); }
+__attribute__((noinline)) void other(void) { leaf(1500); middle(); sum++; }
+__attribute__((noinline)) void again(int d) { if (d) again(d - 1); else leaf(5000); sum++; }
+int main(void) { for (int i = 0; i < 9000; i++) { middle(); other(); again(i % 4); } return 0; }
+"""
 ROW = re.compile(r"^ +(\d+\.\d+)%(?: +(\d+\.\d+)%)?(?: +(\d+))?  (.*?) *$")
+TIP = re.compile(r"\n*#\n# \(Tip: .*\)\n#\n\Z")
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = str(tmp_path_factory.mktemp("report") / "perf.data")
+def program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "work.c").write_text(SOURCE)
+    build = ["cc", "-O1", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", "work", "work.c"]
+    subprocess.run(build, check=True, cwd=folder, timeout=60)
+    return str(folder / "work")
+
+
+def record(path: Path, *args: str) -> str:
+    subprocess.run(["perf", "record", "-q", "-o", str(path), *args], check=True, timeout=60, capture_output=True)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def stacks(program: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return record(tmp_path_factory.mktemp("stacks") / "perf.data", "-e", "cpu-clock:u", "-F", "997", "-g", program)
+
+
+@pytest.fixture(scope="module")
+def group(program: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("group") / "perf.data"
+    return record(path, "-e", "{cpu-clock:u,page-faults:u}", "-F", "997", program)
+
+
+@pytest.fixture(scope="module")
+def switches(tmp_path_factory: pytest.TempPathFactory) -> str:
+    events = ["-e", "sched:sched_switch", "-e", "sched:sched_process_exec"]
+    work = ["sh", "-c", "for i in 1 2 3 4 5 6; do ls / > /dev/null; done"]
+    return record(tmp_path_factory.mktemp("switches") / "perf.data", "-a", *events, "--", *work)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> str:
     work = ["sh", "-c", "ls -lR /usr/lib/python3 /etc > /dev/null; du -s /usr/share > /dev/null"]
-    record = ["perf", "record", "-q", "-e", "page-faults,cpu-clock", "-F", "997", "-g", "-o", path, "--", *work]
-    subprocess.run(record, check=True, timeout=60, capture_output=True)
-    return path
-
-
-def rows(text: str) -> list[tuple[str, ...]]:
-    found = [ROW.match(line) for line in text.splitlines() if not line.startswith("#")]
-    return sorted(tuple(re.sub(r" +", " ", x) if x else "" for x in m.groups()) for m in found if m)
+    path = tmp_path_factory.mktemp("mixed") / "perf.data"
+    return record(path, "-e", "page-faults,cpu-clock", "-F", "997", "-g", "--", *work)
 
 
 def both(path: str, *args: str) -> tuple[str, str]:
@@ -33,6 +74,73 @@ def both(path: str, *args: str) -> tuple[str, str]:
     theirs = ["perf", "report", "--stdio", "-i", path, *args]
     done = [subprocess.run(x, capture_output=True, text=True, check=True, timeout=60) for x in (ours, theirs)]
     return done[0].stdout, done[1].stdout
+
+
+def text(output: str) -> list[str]:
+    """Without perf's tip of the day, and with blanks at ends as they come."""
+    return TIP.sub("", output).rstrip().splitlines()
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (),
+        ("--no-children",),
+        ("--no-children", "-G"),
+        ("--no-children", "-g", "fractal,0.5,callee"),
+        ("--no-children", "-g", "graph,2,3,caller"),
+        ("--no-children", "-g", "caller,count,0.5"),
+        ("--no-children", "-g", "folded", "-s", "sym"),
+        ("--no-children", "-g", "flat", "-s", "sym"),
+        ("--children", "-g", "callee", "-s", "sym"),
+        ("-g", "none", "-n", "--show-total-period"),
+        ("--percent-limit", "5"),
+    ],
+    ids=" ".join,
+)
+def test_the_same_text_of_stacks(stacks: str, args: tuple[str, ...]) -> None:
+    ours, theirs = both(stacks, "--dsos", "work", *args)
+    assert text(ours) == text(theirs)
+    assert len(text(ours)) > 12
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("-s", "dso,sym"),
+        ("-s", "srcline"),
+        ("--hierarchy",),
+        ("-s", "comm", "--percentage", "relative", "--comms", "work,other"),
+        ("-F", "overhead,sample,period,sym"),
+        ("--time", "10%-30%"),
+        ("--time", "20%/2"),
+        ("--header-only",),
+        ("--stats",),
+        ("--tasks",),
+    ],
+    ids=" ".join,
+)
+def test_the_same_text_of_a_group(group: str, args: tuple[str, ...]) -> None:
+    """A group's events beside each other. Of headers without attributes and BPF programs, which perf lists in full; of
+    code without lines (the C library's start files) perf may know none, or line 0."""
+    aside = re.compile(r"# event :|# .*(bpf_prog|btf info)|_start\+| :0$")
+    ours, theirs = ([line.rstrip() for line in text(t) if not aside.search(line)] for t in both(group, *args))
+    assert ours == theirs
+    assert ours
+
+
+@pytest.mark.parametrize(
+    "args", [("-s", "next_comm"), ("-s", "trace"), (), ("-s", "comm,cpu")], ids=lambda a: " ".join(a) or "usual"
+)
+def test_the_same_text_of_tracepoints(switches: str, args: tuple[str, ...]) -> None:
+    """Fields are columns of the events that have them."""
+    ours, theirs = both(switches, *args)
+    assert text(ours) == text(theirs)
+
+
+def rows(output: str) -> list[tuple[str, ...]]:
+    found = [ROW.match(line) for line in output.splitlines() if not line.startswith("#")]
+    return sorted(tuple(re.sub(r" +", " ", x) if x else "" for x in m.groups()) for m in found if m)
 
 
 @pytest.mark.parametrize(
@@ -45,32 +153,30 @@ def both(path: str, *args: str) -> tuple[str, str]:
     ],
     ids=" ".join,
 )
-def test_same_rows(recorded: str, args: tuple[str, ...]) -> None:
-    ours, theirs = both(recorded, *args)
+def test_same_rows(mixed: str, args: tuple[str, ...]) -> None:
+    ours, theirs = both(mixed, *args)
     assert rows(ours) == rows(theirs)
     assert rows(ours)
 
 
-def test_same_functions_of_the_kernel(recorded: str) -> None:
-    """Shares of functions: where a place has several names, perf may take another one."""
+def test_same_functions_of_the_kernel(mixed: str) -> None:
     ours, theirs = (
-        {r for r in rows(text) if "[k]" in r[3]}
-        for text in both(recorded, "--no-children", "-g", "none", "--sort", "comm,sym")
+        {r for r in rows(t) if "[k]" in r[3]} for t in both(mixed, "--no-children", "-g", "none", "--sort", "comm,sym")
     )
     assert len(ours & theirs) > 0.9 * len(theirs) > 5
 
 
-def test_children_of_functions(recorded: str) -> None:
+def test_children_of_functions(mixed: str) -> None:
     """What a system call's entry costs with all that it calls."""
-    ours, theirs = both(recorded, "--children", "-g", "none", "--sort", "sym")
+    ours, theirs = both(mixed, "--children", "-g", "none", "--sort", "sym")
     wanted = [r for r in rows(theirs) if r[3] in {"[k] do_syscall_64", "[k] entry_SYSCALL_64_after_hwframe"}]
     assert wanted
     assert set(wanted) <= set(rows(ours))
 
 
-def test_json_adds_up(recorded: str) -> None:
-    ours, _ = both(recorded, "--no-children", "-g", "none", "--sort", "comm")
-    args = ["report", "-i", recorded, "--sort", "comm,sym", "-f", "json"]
+def test_json_adds_up(mixed: str) -> None:
+    ours, _ = both(mixed, "--no-children", "-g", "none", "--sort", "comm")
+    args = ["report", "-i", mixed, "--sort", "comm,sym", "-f", "json"]
     done = subprocess.run([sys.executable, "-m", "probescope", *args], capture_output=True, text=True, check=True)
     shares: dict[str, float] = {}
     for line in done.stdout.splitlines():

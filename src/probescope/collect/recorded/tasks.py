@@ -47,12 +47,13 @@ class _Process:
 
 class Tasks:
     """``names`` and ``spaces`` are referred to by index; both only grow. ``kernel``: mappings of the kernel and its
-    modules, as they were told."""
+    modules, as they were told. ``forget_ended``: what a thread does after it was told to have ended has no name."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.spaces: list[AddressSpace] = []
         self.kernel: list[MappedFile] = []
+        self.forget_ended = True
         self._number: dict[str, int] = {}
         self._name: dict[int, int] = {0: self._named("swapper")}
         self._leader: dict[int, int] = {}
@@ -80,7 +81,7 @@ class Tasks:
                 self._name[record.tid] = self._named(record.comm)
             case Started():
                 self._started(record)
-            case Ended():
+            case Ended() if self.forget_ended:
                 self._name.pop(record.tid, None)  # perf calls a thread by its number from here on
             case _:
                 pass

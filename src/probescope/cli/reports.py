@@ -1,0 +1,320 @@
+"""What ``report`` sums up of a recording: which events, by which keys, of which samples; read once, then written."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from probescope.errors import UsageError
+from probescope.views.reporting.graph import Style, parse_style
+from probescope.views.reporting.keys import KEYS, SUMS, USUAL, Key, Sum, parse_keys
+from probescope.views.reporting.rows import PARENT, Row, Rows, Wanted
+from probescope.views.reporting.sums import Sums
+from probescope.views.reporting.table import Look, Table, heading
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from probescope.cli.recordings import Opened
+    from probescope.collect.recorded.told import ToldBatch
+    from probescope.model.recording import RawField
+
+    Column = np.ndarray[Any, Any]
+    Write = Callable[[str], object]
+
+_ELIDED = (("comms", "comm", "comm"), ("dsos", "dso", "dso"), ("symbols", "symbol", "symbol"))
+_UNITS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9}
+
+
+class Block:
+    """A table of its own: one kind of event, or the members of a group."""
+
+    def __init__(self, opened: Opened, kinds: Sequence[int], group: str, args: Namespace) -> None:
+        every = {f.name: _room(f) for e in reversed(opened.recording.events) for f in reversed(e.fields)}
+        self.kinds, self.group = tuple(kinds), group
+        self.names = [opened.recording.events[k].name for k in kinds]
+        events = [opened.recording.events[k] for k in kinds]
+        self.fields = {f.name for e in events for f in e.fields}
+        self._all_fields = {n: w for n, w in reversed(every.items()) if not n.startswith("common_")} | every
+        stacked = any("callchain" in e.sampled for e in events)
+        self.children = stacked if args.children is None else args.children and stacked
+        self.style = _style(args, stacked=stacked)
+        order = self.style.order or ("caller" if self.children else "callee")
+        self.graph = order if stacked and self.style.name != "none" else ""
+        self.columns = self._columns(args)
+        keys = tuple(c for c in self.columns if isinstance(c, Key))
+        self.wanted = Wanted(
+            keys,
+            self.children,
+            self.graph,
+            _names(args.dsos),
+            _names(args.symbols),
+            args.hide_unresolved,
+            args.parent or PARENT,
+            args.exclude_other,
+            tuple(c.name for c in self.columns if isinstance(c, Sum)) if args.fields and not args.sort else (),
+        )
+        needed = self.wanted.columns()
+        if any(c.name.startswith("overhead_") and c.name != "overhead_children" for c in self.columns):
+            needed.append("mode")
+        self.sums = Sums(opened.told, kinds, needed, _Texts(opened), _quantum(args.time_quantum))
+
+    def _columns(self, args: Namespace) -> tuple[Key | Sum, ...]:
+        if args.fields:
+            found = self._parsed(args.fields)
+            extra = [k for k in self._parsed(args.sort) if k not in found] if args.sort else []
+            return tuple(c for c in (*found, *extra) if self.children or c.name != "overhead_children")
+        sums = ["overhead_children"] if self.children else []
+        sums.append("overhead")
+        sums += ["overhead_sys", "overhead_us"] if args.showcpuutilization else []
+        sums += ["sample"] if args.show_nr_samples else []
+        sums += ["period"] if args.show_total_period else []
+        keys = self._parsed(args.sort) if args.sort else [KEYS[k] for k in USUAL]
+        return tuple([SUMS[s] for s in sums] + [k for k in keys if not isinstance(k, Sum) or k.name not in sums])
+
+    def _parsed(self, text: str) -> list[Key | Sum]:
+        """Fields of other events than these have no column here."""
+        found = parse_keys(text, self._all_fields)
+        return [k for k in found if not isinstance(k, Key) or not k.field or k.head in self.fields]
+
+
+class Report:
+    """``read`` goes through the recording, ``write`` tells whether there was anything to write."""
+
+    def __init__(self, opened: Opened, args: Namespace) -> None:
+        self.opened, self.args = opened, args
+        opened.told.tasks.forget_ended = False  # what ran is worth a name, also while it ends
+        self.lost = self.lost_chunks = 0
+        self.blocks: list[Block] = []
+        try:
+            re.compile(args.parent or PARENT)
+        except re.error as e:
+            raise UsageError(f"'{args.parent}' is no regular expression: {e}") from e
+        self._known = -1
+        self._settle()
+
+    def _settle(self) -> None:
+        """Blocks of events that are known so far: pipes tell of more while they are read."""
+        events = self.opened.recording.events
+        if len(events) == self._known:
+            return
+        self._known = len(events)
+        had = {k for b in self.blocks for k in b.kinds}
+        wanted = self.opened.event(self.args.event) if self.args.event else -1
+        for kinds, group in self._groups(len(events)):
+            if not had & set(kinds) and (wanted < 0 or wanted in kinds):
+                chosen = kinds if wanted < 0 else [wanted]
+                self.blocks.append(Block(self.opened, chosen, group, self.args))
+
+    def _groups(self, events: int) -> Iterator[tuple[list[int], str]]:
+        members: dict[int, tuple[list[int], str]] = {}
+        for g in () if self.args.no_group else self.opened.recording.groups:
+            if 1 < g.members <= events and g.leader + g.members <= events:
+                members[g.leader] = list(range(g.leader, g.leader + g.members)), _group_name(g.name)
+        inside = {k for kinds, _ in members.values() for k in kinds}
+        for k in range(events):
+            if k in members:
+                yield members[k]
+            elif k not in inside:
+                yield [k], ""
+
+    def read(self) -> None:
+        from probescope.model.recording import LostEvents
+
+        skip, counted = self._filters()
+        for batch in self.opened.told.batches():
+            self._settle()
+            for _, record in batch.batch.between:
+                if isinstance(record, LostEvents):
+                    self.lost += record.count if record.kind == "lost_samples" else 0
+                    self.lost_chunks += record.kind != "lost_samples"
+            whole = skip(batch)
+            kept = counted(batch)
+            if kept is None:
+                both = whole
+            elif whole is None:
+                both = kept
+            else:
+                import numpy as np
+
+                both = np.intersect1d(kept, whole, assume_unique=True)
+            for block in self.blocks:
+                relative = self.args.percentage == "relative" or kept is None
+                block.sums.add(batch, both, both if relative else (whole if whole is not None else _all(batch)))
+
+    def _filters(self) -> tuple[Callable[[ToldBatch], Column | None], Callable[[ToldBatch], Column | None]]:
+        """Samples at other times and on other CPUs are as if they were not there; others are hidden, but are a part
+        of the whole (perf-report(1), --percentage)."""
+        import numpy as np
+
+        from probescope.cli.spans import parse_spans
+
+        args = self.args
+        there = self.opened.filter(Namespace(cpu=args.cpu))
+        spans = parse_spans(args.time, *self.opened.times()) if args.time else []
+
+        def skip(told: ToldBatch) -> Column | None:
+            kept = there(told)
+            if not spans:
+                return kept
+            mask = np.zeros(len(told.batch), bool)
+            for low, high in spans:
+                mask |= (told.batch.time >= np.uint64(low)) & (told.batch.time <= np.uint64(high))
+            found = np.flatnonzero(mask)
+            return found if kept is None else np.intersect1d(found, kept, assume_unique=True)
+
+        return skip, self.opened.filter(Namespace(comms=args.comms, pid=args.pid, tid=args.tid))
+
+    # --- writing
+
+    def write(self, write: Write) -> bool:
+        blocks = [b for b in self.blocks if any(b.sums.samples)]
+        if self.args.format == "json":
+            for block in blocks:
+                self._json(block, write)
+            return bool(blocks)
+        if blocks and not self.args.quiet:
+            if not self.args.header:
+                write("# To display the perf.data header info, please use --header/--header-only options.\n#\n")
+            keys = {c.name for b in blocks for c in b.columns}
+            for option, key, name in _ELIDED:
+                only = _only(getattr(self.args, option))
+                if only and key in keys:
+                    write(f"# {name}: {only}\n")
+            write(f"#\n# Total Lost Samples: {self.lost}\n#\n")
+        for block in blocks:
+            self._table(block, write)
+        return bool(blocks)
+
+    def _rows(self, block: Block) -> Rows:
+        from probescope.views.reporting.lines import Lines
+
+        lines = None
+        if any(k.name in {"srcline", "srcfile"} for k in block.wanted.keys):
+            lines = Lines(self.opened.told).of
+        rows = Rows(block.sums, block.wanted, lines)
+        if self.args.percentage == "relative":
+            block.sums.weight = [sum(r.stats[i].own for r in rows.rows) for i in range(len(block.kinds))]
+        return rows
+
+    def _table(self, block: Block, write: Write) -> None:
+        rows = self._rows(block)
+        args = self.args
+        hidden = tuple(key for option, key, _ in _ELIDED if _only(getattr(args, option)))
+        look = Look(block.columns, block.style, args.percent_limit or 0.0, args.field_separator, hidden, args.quiet)
+        if not args.quiet:
+            write(heading(block.names, block.group, sum(block.sums.samples), sum(block.sums.weight), args.time or ""))
+        table: Table = Table(rows, look)
+        if args.hierarchy:
+            from probescope.views.reporting.hierarchy import Hierarchy
+
+            table = Hierarchy(rows, look)
+        for piece in table.text():
+            write(piece)
+        write("\n\n")
+
+    def _json(self, block: Block, write: Write) -> None:
+        import json
+
+        rows = self._rows(block)
+        least = self.args.percent_limit or 0.0
+        for row in rows.rows:
+            weight = row.stats[0].total if block.children else row.stats[0].own
+            if 100 * weight / (block.sums.weight[0] or 1) >= least:
+                for event in range(len(block.kinds)):
+                    if len(block.kinds) == 1 or row.stats[event].samples:
+                        write(json.dumps(_object(block, row, event)) + "\n")
+
+
+def _object(block: Block, row: Row, event: int) -> dict[str, object]:
+    stats = row.stats[event]
+    whole = block.sums.weight[event] or 1
+    data: dict[str, object] = {"event": block.names[event]}
+    data |= {
+        ("sym" if k.name == "symbol" else k.name): v.text.strip()
+        for k, v in zip(block.wanted.keys, row.values, strict=True)
+    }
+    data |= {"weight": stats.own, "samples": stats.samples, "percent": round(100 * stats.own / whole, 4)}
+    if block.children:
+        data["with_callees"] = stats.total
+    return data
+
+
+class _Texts:
+    """Fields of tracepoints as texts, as they are printed."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+
+    def __call__(self, told: ToldBatch, kind: int, which: Column, column: str) -> Sequence[str]:
+        if told.batch.raw is None:
+            return [""] * len(which)
+        if column == "trace":
+            return self._opened.traces(told, kind, which)
+        word = column.removeprefix("field ")
+        event, _, name = word.rpartition(".")
+        about = self._opened.recording.events[kind]
+        found = about.field(name)
+        if found is None or (event and event not in {about.name, about.name.partition(":")[2], "*"}):
+            return [""] * len(which)
+        if f"{name}=%" in about.print_fmt:
+            pattern = re.compile(rf"(?:^| ){re.escape(name)}=(\S*)")
+            texts = self._opened.traces(told, kind, which)
+            hits = [pattern.search(t) for t in texts]
+            if all(hits):
+                return [h[1] for h in hits if h]
+        return _plain(self._opened, told, which, found)
+
+
+def _plain(opened: Opened, told: ToldBatch, which: Column, field: RawField) -> list[str]:
+    from probescope.formats.tracing.fields import column
+
+    values = column(opened.records(told, which), field)
+    if not isinstance(values, list):
+        return [str(v) for v in values.tolist()]
+    return [v.hex(" ") if isinstance(v, bytes) else v for v in values]
+
+
+def _room(field: RawField) -> int:
+    """Characters: numbers in hex with 0x, texts as long as they can be."""
+    return field.size if field.count or field.dynamic else 2 * field.size + 2
+
+
+def _style(args: Namespace, *, stacked: bool) -> Style:
+    style = parse_style(args.call_graph or "")
+    if args.call_graph is not None and not stacked and style.name != "none":
+        style = parse_style("none", style)
+    if args.inverted:
+        style = parse_style("caller", style)
+    if args.percent_limit is not None and not re.search(r"[\d.]+", args.call_graph or ""):
+        style = parse_style(str(args.percent_limit), style)
+    return style
+
+
+def _group_name(name: str) -> str:
+    """Groups without a name are told as ``anon_group``."""
+    return "anon group" if name in {"", "anon_group"} or name.startswith("{") else name
+
+
+def _names(text: str | None) -> frozenset[str]:
+    return frozenset(filter(None, (text or "").split(",")))
+
+
+def _only(text: str | None) -> str:
+    names = _names(text)
+    return next(iter(names)) if len(names) == 1 else ""
+
+
+def _all(told: ToldBatch) -> Column:
+    import numpy as np
+
+    return np.arange(len(told.batch))
+
+
+def _quantum(text: str) -> int:
+    found = re.fullmatch(r"(\d{1,9})(ns|us|ms|s)", text)
+    if not found or not int(found[1]):
+        raise UsageError(f"'{text}' is not a length of time", hints=["--time-quantum 100ms"])
+    return int(found[1]) * _UNITS[found[2]]

@@ -1,0 +1,353 @@
+"""Groups of alike samples -> rows of a report, with what they weigh and the stacks that they have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cmp_to_key
+from typing import TYPE_CHECKING
+
+from probescope.frozen import dataclass, field
+from probescope.views.reporting.keys import Key, Value, label_of, module_of, symbol_of
+from probescope.views.reporting.trees import Callees, Tree, Trie
+
+if TYPE_CHECKING:
+    from probescope.collect.recorded.symbols import Frame
+    from probescope.views.reporting.sums import Group, Sums
+
+PARENT = "^sys_|^do_page_fault"
+"""Functions whose callers are told apart by --sort parent, if no others are named."""
+Lines = Callable[["Frame", int], tuple[str, str]]
+"""Of a frame and its address space: source line and file, as perf report shows them."""
+_BY_MODE = {1: "overhead_sys", 2: "overhead_us", 4: "overhead_guest_sys", 5: "overhead_guest_us"}
+
+
+@dataclass(slots=True)
+class Stats:
+    """Of one kind of event: ``own`` weight, ``total`` with callees, weight by the mode that the CPU was in."""
+
+    own: int = 0
+    total: int = 0
+    samples: int = 0
+    modes: dict[str, int] = field(default_factory=dict)
+
+    def sum(self, name: str) -> int:
+        match name:
+            case "overhead" | "period":
+                return self.own
+            case "overhead_children":
+                return self.total
+            case "sample":
+                return self.samples
+            case _:
+                return self.modes.get(name, 0)
+
+
+@dataclass(slots=True)
+class Row:
+    """``values``: one a key. ``stats``: one a kind of event. ``common``: the values that do not differ along a stack;
+    ``part``: number of those that do."""
+
+    values: tuple[Value, ...]
+    stats: list[Stats]
+    common: int
+    part: int
+    depth: int = 0
+    named: bool = True
+    stacks: dict[int, list[int]] = field(default_factory=dict)
+    places: list[int] = field(default_factory=list)
+    ends: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """``children``: a row for each function of a stack. ``graph``: "", "caller" or "callee". ``modules`` and
+    ``symbols``: only samples that were taken there. ``resolved``: only those whose function has a name. ``order``: sums
+    that rows are sorted by, if not the usual ones."""
+
+    keys: tuple[Key, ...]
+    children: bool = False
+    graph: str = ""
+    modules: frozenset[str] = frozenset()
+    symbols: frozenset[str] = frozenset()
+    resolved: bool = False
+    parent: str = PARENT
+    with_parent: bool = False
+    order: tuple[str, ...] = ()
+
+    def columns(self) -> list[str]:
+        """What ``Sums`` must tell apart."""
+        out = ["mode"] if any(k.name == "symbol" for k in self.keys) else []
+        for key in self.keys:
+            out += key.columns
+        if self.children or self.graph or self.with_parent:
+            out.append("stack")
+        if self.children or self.modules or self.symbols or self.resolved or "stack" in out:
+            out += ["ip", "mode", "space"]
+        return list(dict.fromkeys(out))
+
+
+class Rows:
+    """``rows``: in the order in which they are shown. ``tree`` gives the call graph of one."""
+
+    def __init__(self, sums: Sums, wanted: Wanted, lines: Lines | None = None) -> None:
+        self.sums, self.wanted = sums, wanted
+        self._lines = lines
+        self._plain = [i for i, k in enumerate(wanted.keys) if not k.framed]
+        self._framed = [i for i, k in enumerate(wanted.keys) if k.framed]
+        self._texts = [k for k in sums.columns if k == "trace" or k.startswith("field ")]
+        self._rows: dict[tuple[int, int], Row] = {}
+        self._commons: dict[tuple[Value, ...], int] = {}
+        self._parts: dict[tuple[Value, ...], int] = {}
+        self._common_values: list[tuple[Value, ...]] = []
+        self._part_values: list[tuple[Value, ...]] = []
+        self._part_of: dict[tuple[int, int], int] = {}
+        self._labels: dict[tuple[str, str], int] = {}
+        self._label_of: dict[int, int] = {}
+        self.names: list[str] = []
+        self._spots: list[tuple[bool, int]] = []
+        self._held: list[Frame] = []  # frames whose identity is a key above
+        self._paths: dict[int, tuple[int, ...]] = {}
+        self._tries: dict[int, Trie] = {}
+        self._parent = re.compile(wanted.parent)
+        for group in sums.groups():
+            self._add(group)
+        if wanted.children:
+            self._add_callees()
+        self.rows: list[Row] = sorted(self._rows.values(), key=cmp_to_key(self._compare))
+
+    # --- what samples and frames are called
+
+    def _add(self, group: Group) -> None:
+        w = self.wanted
+        own = self.sums.self_frame(group)
+        if own is not None and not self._passes(own):
+            return
+        if own is None and (w.modules or w.symbols or w.resolved):
+            return
+        if w.with_parent and self._parent_of(group) == "[other]":
+            return
+        values = tuple(self._value(w.keys[i], group) for i in self._plain)
+        common = self._commons.setdefault(values, len(self._commons))
+        if common == len(self._common_values):
+            self._common_values.append(values)
+        part = self._part(own, group.mode, group.space)
+        row = self._row(common, part, len(self.sums.kinds))
+        row.named = row.named and (own is None or bool(own.name))
+        stats = row.stats[group.event]
+        stats.own += group.period
+        stats.samples += group.samples
+        if group.mode in _BY_MODE:
+            name = _BY_MODE[group.mode]
+            stats.modes[name] = stats.modes.get(name, 0) + group.period
+        if w.children:
+            stats.total += group.period
+        if group.event == 0 and (w.graph or w.children):
+            self._stacked(row, group)
+
+    def _passes(self, frame: Frame) -> bool:
+        w = self.wanted
+        return (
+            (not w.modules or module_of(frame) in w.modules or frame.module in w.modules)
+            and (not w.symbols or frame.name in w.symbols)
+            and (not w.resolved or bool(frame.name))
+        )
+
+    def _row(self, common: int, part: int, kinds: int) -> Row:
+        row = self._rows.get((common, part))
+        if row is None:
+            values: list[Value] = [Value("", "")] * len(self.wanted.keys)
+            for i, value in zip(self._plain, self._common_values[common], strict=True):
+                values[i] = value
+            for i, value in zip(self._framed, self._part_values[part], strict=True):
+                values[i] = value
+            row = self._rows[common, part] = Row(tuple(values), [Stats() for _ in range(kinds)], common, part)
+        return row
+
+    def _value(self, key: Key, group: Group) -> Value:
+        tasks = self.sums.told.tasks
+        match key.name:
+            case "comm":
+                name = tasks.names[group.name]
+                return Value(name, name)
+            case "pid" | "tid" | "tgid":
+                number = group.pid if key.name == "tgid" else group.tid
+                name = tasks.names[self.sums.last_name.get(number, tasks.name_of(number))]
+                return Value(number, f"{number:>7}:{name}")
+            case "cpu":
+                return Value(group.cpu, f"{group.cpu:03d}")
+            case "time":
+                return Value(group.time, f"{group.time // 10**9}.{group.time % 10**9 // 1000:06d}")
+            case "weight":
+                return Value(group.weight * group.samples, str(group.weight * group.samples))
+            case "local_weight":
+                return Value(group.weight, str(group.weight))
+            case "parent":
+                name = self._parent_of(group)
+                return Value(name, name)
+            case _:
+                pass
+        text = group.texts[self._texts.index(key.columns[0])]
+        return Value(int(text) if text.isascii() and text.isdigit() and len(text) < 20 else text, text)
+
+    def _parent_of(self, group: Group) -> str:
+        frames = self.sums.told.frames(group.stack) if group.stack >= 0 else ()
+        return next((f.name for f in frames if self._parent.search(f.name)), "[other]")
+
+    def _part(self, frame: Frame | None, mode: int, space: int) -> int:
+        key = (id(frame), mode)
+        found = self._part_of.get(key)
+        if found is None:
+            if frame is not None:
+                self._held.append(frame)
+            values = tuple(self._framed_value(self.wanted.keys[i], frame, mode, space) for i in self._framed)
+            found = self._part_of[key] = self._parts.setdefault(values, len(self._parts))
+            if found == len(self._part_values):
+                self._part_values.append(values)
+        return found
+
+    def _framed_value(self, key: Key, frame: Frame | None, mode: int, space: int) -> Value:
+        if frame is None:
+            return Value("", "[unknown]")
+        match key.name:
+            case "dso":
+                module = module_of(frame)
+                return Value(module, module)
+            case "symbol":
+                return symbol_of(frame, mode)
+            case _:
+                pass
+        line, file = self._lines(frame, space) if self._lines is not None else ("", "")
+        text = line if key.name == "srcline" else file
+        return Value(text, text)
+
+    def _label(self, frame: Frame) -> int:
+        found = self._label_of.get(id(frame))
+        if found is None:
+            self._held.append(frame)
+            key = (module_of(frame), label_of(frame))
+            found = self._labels.setdefault(key, len(self.names))
+            if found == len(self.names):
+                self.names.append(key[1])
+                self._spots.append((frame.kernel, (frame.offset if frame.name else 0) - frame.address))
+            self._label_of[id(frame)] = found
+        return found
+
+    def place(self, label: int) -> object:
+        """What sorts branches of equal weight: higher addresses first, the kernel's last, as perf has them."""
+        return self._spots[label]
+
+    # --- stacks
+
+    def _path(self, stack: int) -> tuple[int, ...]:
+        """Labels, innermost first."""
+        found = self._paths.get(stack)
+        if found is None:
+            found = self._paths[stack] = tuple(self._label(f) for f in self.sums.told.frames(stack))
+        return found
+
+    def _space(self, stack: int) -> int:
+        return self.sums.told.stacks.chains[stack][0]
+
+    def _stacked(self, row: Row, group: Group) -> None:
+        if group.stack < 0:
+            return
+        if not self.wanted.children:
+            sums = row.stacks.setdefault(group.stack, [0, 0])
+            sums[0] += group.period
+            sums[1] += group.samples
+            return
+        trie = self._tries.get(row.common)
+        if trie is None:
+            trie = self._tries[row.common] = Trie()
+        frames = self.sums.told.frames(group.stack)
+        parts = [self._part(f, 0, self._space(group.stack)) for f in reversed(frames)]
+        node = trie.add(reversed(self._path(group.stack)), group.period, group.samples, parts)
+        row.ends.append((node, group.period, group.samples))
+        sums = row.stacks.setdefault(group.stack, [0, 0])
+        sums[0] += group.period
+        sums[1] += group.samples
+
+    def _add_callees(self) -> None:
+        for common, trie in self._tries.items():
+            trie.summed()
+            below = trie.depths() if self.wanted.graph != "callee" else []
+            for part, node in trie.outermost():
+                row = self._row(common, part, len(self.sums.kinds))
+                row.places.append(node)
+                row.stats[0].total += trie.weight[node]
+                row.depth = max(row.depth, below[node] if below else 0)
+            for node, level in enumerate(trie.levels() if not below else ()):
+                if node:
+                    row = self._rows[common, trie.part[node]]
+                    row.depth = max(row.depth, level)
+        for row in self._rows.values():
+            self._without_own(row)
+
+    def _without_own(self, row: Row) -> None:
+        """Stacks that end in the row were counted with its own weight already, if it lies in them."""
+        trie = self._tries.get(row.common)
+        for node, weight, _ in row.ends if trie is not None else ():
+            assert trie is not None
+            at, length = node, 0
+            inside = False
+            while at > 0:
+                inside = inside or trie.part[at] == row.part
+                at, length = trie.parent[at], length + 1
+            row.depth = max(row.depth, length)
+            if inside:
+                row.stats[0].total -= weight
+
+    def tree(self, row: Row) -> Tree:
+        """Of the first kind of event."""
+        if self.wanted.children and self.wanted.graph == "caller":
+            trie = self._tries.get(row.common)
+            return Callees(trie, row.part, row.places, row.ends) if trie is not None else Trie()
+        out = Trie()
+        stacks: Iterable[tuple[tuple[int, ...], list[int]]]
+        if self.wanted.children:
+            stacks = self._callers(row)
+        else:
+            stacks = ((self._path(s), sums) for s, sums in row.stacks.items())
+        for path, (weight, count) in stacks:
+            out.add(reversed(path) if self.wanted.graph == "caller" else path, weight, count)
+        out.summed()
+        return out
+
+    def _callers(self, row: Row) -> Iterable[tuple[tuple[int, ...], list[int]]]:
+        """Stacks of a row's samples, and of others from the innermost place of the row on."""
+        for stack, sums in row.stacks.items():
+            yield self._path(stack), sums
+        for other in self._rows.values():
+            if other.common != row.common or other is row:
+                continue
+            for stack, sums in other.stacks.items():
+                frames = self.sums.told.frames(stack)
+                at = next((i for i, f in enumerate(frames) if self._part(f, 0, self._space(stack)) == row.part), -1)
+                if at >= 0:
+                    yield self._path(stack)[at:], sums
+
+    # --- order
+
+    def _compare(self, a: Row, b: Row) -> int:
+        """The heaviest first; of equal ones with callees, those that call the others."""
+        if self.wanted.children and not self.wanted.order:
+            for x, y in zip(a.stats, b.stats, strict=True):
+                if x.total != y.total:
+                    return y.total - x.total
+            if self.wanted.graph and a.common == b.common and a.depth != b.depth:
+                return (b.depth - a.depth) * (1 if self.wanted.graph == "caller" else -1)
+        for name in self.wanted.order or ("overhead",):
+            for x, y in zip(a.stats, b.stats, strict=True):
+                if x.sum(name) != y.sum(name):
+                    return y.sum(name) - x.sum(name)
+        for key, v, w in zip(self.wanted.keys, a.values, b.values, strict=True):
+            if v.order != w.order:
+                return (-1 if _less(v, w) else 1) * (-1 if key.field else 1)
+        return 0
+
+
+def _less(v: Value, w: Value) -> bool:
+    if isinstance(v.order, int) and isinstance(w.order, int):
+        return v.order < w.order
+    return str(v.order) < str(w.order)

@@ -1,0 +1,157 @@
+"""Samples of a recording that are alike in all that is asked for: their weights and numbers.
+
+columns asked for      name  ip          mode  |  weight  samples
+of each batch          sh    0x55..1136  user  |  250000  1
+put together           sh    0x55..1136  user  |  9750000 39
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from probescope.collect.recorded.alike import alike
+from probescope.collect.recorded.told import CPUMODE
+from probescope.errors import LimitError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from probescope.collect.recorded.symbols import Frame
+    from probescope.collect.recorded.told import Told, ToldBatch
+
+    Column = np.ndarray[Any, Any]
+    Texts = Callable[[ToldBatch, int, Column, str], Sequence[str]]
+
+MOST_GROUPS = 4_000_000
+MASK = (1 << 64) - 1
+
+
+class Group:
+    """Samples that are alike. ``event``: index in ``Sums.kinds``. What was not asked for is as it is here."""
+
+    __slots__ = (
+        *("cpu", "event", "ip", "mode", "name", "period", "pid"),
+        *("samples", "space", "stack", "texts", "tid", "time", "weight"),
+    )
+
+    def __init__(self, event: int = 0, period: int = 0, samples: int = 0) -> None:
+        self.event, self.period, self.samples = event, period, samples
+        self.name = self.pid = self.tid = self.cpu = self.stack = self.space = -1
+        self.time = self.weight = self.ip = self.mode = 0
+        self.texts: tuple[str, ...] = ()
+
+
+class Sums:
+    """Of the events ``kinds``. ``columns``: names of ``Group``, ``trace`` and ``field NAME``; the latter two are
+    got from ``texts(batch, kind, which, column)``. ``quantum``: of times, in ns."""
+
+    def __init__(
+        self,
+        told: Told,
+        kinds: Sequence[int],
+        columns: Sequence[str],
+        texts: Texts | None = None,
+        quantum: int = 100_000_000,
+    ) -> None:
+        self.told, self.kinds = told, tuple(kinds)
+        self.columns = tuple(dict.fromkeys(columns))
+        self.weight = [0] * len(self.kinds)
+        self.samples = [0] * len(self.kinds)
+        self.last_name: dict[int, int] = {}
+        self._texts, self._quantum = texts, quantum
+        self._numbers: dict[str, int] = {}
+        self._told_texts: list[str] = []
+        self._sums: dict[tuple[int, ...], list[int]] = {}
+
+    def add(self, told: ToldBatch, keep: Column | None = None, counted: Column | None = None) -> None:
+        """Events of ``keep`` go into groups; those of ``counted`` (by default the same) into the whole."""
+        for event, kind in enumerate(self.kinds):
+            which = told.of(kind, keep)
+            whole = which if counted is None else told.of(kind, counted)
+            self.weight[event] += int(told.batch.period[whole].sum())
+            self.samples[event] += len(whole)
+            if len(which):
+                self._grouped(event, kind, told, which)
+
+    def _grouped(self, event: int, kind: int, told: ToldBatch, which: Column) -> None:
+        import numpy as np
+
+        columns = [self._column(name, kind, told, which) for name in self.columns]
+        periods = told.batch.period[which]
+        if columns:
+            first, kinds = alike(columns)
+        else:
+            first, kinds = np.zeros(1, np.int64), np.zeros(len(which), np.int64)
+        counts = np.bincount(kinds, minlength=len(first)).tolist()
+        weights = np.zeros(len(first), np.uint64)
+        np.add.at(weights, kinds, periods)
+        rows = zip(*(c[first].tolist() for c in columns), strict=True) if columns else [()]
+        sums = self._sums
+        for row, weight, count in zip(rows, weights.tolist(), counts, strict=True):
+            key = (event, *row)
+            found = sums.get(key)
+            if found is None:
+                sums[key] = [weight, count]
+            else:
+                found[0] += weight
+                found[1] += count
+        if "tid" in self.columns:
+            self.last_name.update(zip(told.batch.tid[which].tolist(), told.names[which].tolist(), strict=True))
+        if len(sums) > MOST_GROUPS:
+            raise LimitError(f"more than {MOST_GROUPS} different rows", hints=["sort by less, or cut with --time"])
+
+    def _column(self, name: str, kind: int, told: ToldBatch, which: Column) -> Column:
+        import numpy as np
+
+        b = told.batch
+        match name:
+            case "name":
+                return told.names[which]
+            case "pid" | "tid" | "cpu":
+                found: Column = getattr(b, name)[which]
+                return found
+            case "stack" if told.stacks is not None:
+                return told.stacks[which]
+            case "time":
+                times = b.time[which]
+                return (times - times % np.uint64(self._quantum)).view(np.int64)
+            case "ip" if "ip" in b.numbers:
+                return b.numbers["ip"][which].view(np.int64)
+            case "mode" if "misc" in b.numbers:
+                return (b.numbers["misc"][which] & CPUMODE).astype(np.int64)
+            case "space":
+                return told.spaces[which]
+            case "weight" if "weight" in b.numbers:
+                return b.numbers["weight"][which].astype(np.int64)
+            case _:
+                pass
+        if (name == "trace" or name.startswith("field ")) and self._texts is not None:
+            return np.array([self._number(t) for t in self._texts(told, kind, which, name)], np.int64)
+        return np.full(len(which), 0 if name in {"mode", "ip", "time", "weight"} else -1, np.int64)
+
+    def _number(self, text: str) -> int:
+        found = self._numbers.get(text)
+        if found is None:
+            found = self._numbers[text] = len(self._told_texts)
+            self._told_texts.append(text)
+        return found
+
+    def groups(self) -> Iterator[Group]:
+        texts = [i for i, c in enumerate(self.columns, 1) if c == "trace" or c.startswith("field ")]
+        plain = [(i, c) for i, c in enumerate(self.columns, 1) if i not in texts]
+        for key, (weight, count) in self._sums.items():
+            group = Group(key[0], weight, count)
+            for i, name in plain:
+                setattr(group, name, key[i])
+            group.texts = tuple(self._told_texts[key[i]] if key[i] >= 0 else "" for i in texts)
+            yield group
+
+    def self_frame(self, group: Group) -> Frame | None:
+        """Where the sample was taken: its address, or the innermost of its stack if that was not recorded."""
+        if group.ip:
+            return self.told.frame(group.space, group.ip & MASK, group.mode == 1)
+        if group.stack >= 0:
+            frames = self.told.frames(group.stack)
+            return frames[0] if frames else None
+        return None

@@ -1,0 +1,143 @@
+"""A report's rows as text: perf report --stdio's headings, widths and blanks, or fields with a separator.
+
+# Overhead  Command  Shared Object      Symbol
+# ........  .......  .................  ...................
+#
+    30.99%  swapper  [kernel.kallsyms]  [k] default_idle
+
+Source: tools/perf/ui/stdio/hist.c, ui/hist.c and util/sort.c of Linux 6.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from probescope.frozen import dataclass
+from probescope.model.visible import printable
+from probescope.views.reporting.graph import Graph, Style
+from probescope.views.reporting.keys import Key, Sum
+from probescope.views.reporting.rows import Row, Rows
+
+UNNAMED = 22
+"""Characters that a symbol's column has room for where one is not known: [.] 0x and 16 digits."""
+_SHORT = ((10**9, "G"), (10**6, "M"), (10**3, "K"))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """``columns``: sums and keys, from the left. ``least``: rows below this percentage are left out. ``separator``
+    between fields, instead of blanks. ``hidden``: keys that have one value only, which is told above."""
+
+    columns: tuple[Key | Sum, ...]
+    style: Style
+    least: float = 0.0
+    separator: str = ""
+    hidden: tuple[str, ...] = ()
+    quiet: bool = False
+    most_rows: int = 0
+
+
+def short(n: int) -> str:
+    """``1K``, and ``12 `` with its blank."""
+    for size, unit in _SHORT:
+        if n >= size:
+            return f"{n // size}{unit}"
+    return f"{n} "
+
+
+def heading(names: Sequence[str], group: str, samples: int, weight: int, slices: str = "") -> str:
+    """Above a table. ``group``: what its events are called together; ``slices``: of time, as they were asked for."""
+    inside = ", ".join(map(printable, names))
+    of = f"event '{inside}'" if len(names) == 1 else f"events '{printable(group or 'anon group')} {{ {inside} }}'"
+    of += f" (time slices: {printable(slices)})" if slices else ""
+    return f"# Samples: {short(samples)} of {of}\n# Event count (approx.): {weight}\n#\n"
+
+
+class Table:
+    """Of the rows of one kind of event, or of a group of kinds."""
+
+    def __init__(self, rows: Rows, look: Look) -> None:
+        self._rows, self._look = rows, look
+        self._columns = [c for c in look.columns if c.name not in look.hidden]
+        self._keys = {k.name: i for i, k in enumerate(rows.wanted.keys)}
+        self._events = len(rows.sums.kinds)
+        self._whole = rows.sums.weight
+
+    def text(self) -> Iterator[str]:
+        shown = self.shown()
+        widths = [self._width(c) for c in self._columns]
+        if not self._look.quiet:
+            yield from self._heads(widths)
+        wanted = self._rows.wanted
+        graph = Graph(self._look.style, self._whole[0], self._rows.names.__getitem__, self._rows.place)
+        first = self._columns[0] if self._columns else None
+        skip = bool(wanted.keys) and wanted.keys[0].name == "symbol" and not isinstance(first, Key)
+        for row in shown:
+            yield self._line(row, widths) + "\n"
+            if wanted.graph and row.stats[0].samples + row.stats[0].total:
+                weight = row.stats[0].total if wanted.children else row.stats[0].own
+                yield from graph.text(self._rows.tree(row), weight, skip=skip)
+
+    def shown(self) -> list[Row]:
+        whole = self._whole[0] or 1
+        children = self._rows.wanted.children
+        out = [
+            r
+            for r in self._rows.rows
+            if not self._look.least
+            or 100 * (r.stats[0].total if children else r.stats[0].own) / whole >= self._look.least
+        ]
+        return out[: self._look.most_rows or None]
+
+    def _heads(self, widths: list[int]) -> Iterator[str]:
+        if self._look.separator:
+            yield "# " + self._look.separator.join(self._head(c).strip() for c in self._columns) + "\n"
+            return
+        cells = [f"{self._head(c):>{w}}" if _right(c) else f"{self._head(c):<{w}}" for c, w in self._each(widths)]
+        yield "# " + "  ".join(cells) + "\n"
+        yield "# " + "  ".join("." * w for w in widths) + "\n#\n"
+
+    def _each(self, widths: list[int]) -> Iterator[tuple[Key | Sum, int]]:
+        return zip(self._columns, widths, strict=True)
+
+    def _head(self, column: Key | Sum) -> str:
+        return "Self" if column.name == "overhead" and self._rows.wanted.children else column.head
+
+    def _width(self, column: Key | Sum) -> int:
+        if isinstance(column, Sum):
+            return max(column.width * self._events, len(column.head))
+        at = self._keys[column.name]
+        texts = [len(printable(r.values[at].text)) for r in self._rows.rows]
+        if column.name == "symbol" and any(not r.named for r in self._rows.rows):
+            texts.append(UNNAMED)
+        return max([len(column.head), column.width, *texts])
+
+    def _line(self, row: Row, widths: list[int]) -> str:
+        separator = self._look.separator
+        cells = []
+        last = len(self._columns) - 1
+        for i, (column, width) in enumerate(self._each(widths)):
+            if isinstance(column, Sum):
+                cells.append(self.sum(row, column))
+                continue
+            text = printable(row.values[self._keys[column.name]].text)
+            if separator:
+                cells.append(text.strip().replace(separator, "."))
+            elif column.right:
+                cells.append(f"{text:>{width}}")
+            else:
+                cells.append(text if i == last and not column.padded else f"{text:<{width}}")
+        return separator.join(cells) if separator else "  " + "  ".join(cells)
+
+    def sum(self, row: Row, column: Sum) -> str:
+        """A cell: a share or number for each event of the group."""
+        separator = self._look.separator
+        if not column.percent:
+            return separator.join(f"{s.sum(column.name):>{0 if separator else column.width}}" for s in row.stats)
+        width = 0 if separator else column.width - 1
+        parts = [100 * s.sum(column.name) / (w or 1) for s, w in zip(row.stats, self._whole, strict=True)]
+        return separator.join(f"{p:>{width}.2f}%" for p in parts)
+
+
+def _right(column: Key | Sum) -> bool:
+    return isinstance(column, Sum) or column.right

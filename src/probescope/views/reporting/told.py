@@ -1,0 +1,188 @@
+"""What a recording tells of itself: its header, how many records of which kind, processes and their memory.
+
+Source: the texts of perf report --header-only, --stats, --tasks and --mmaps of Linux 6.1.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from probescope.model.recording import MappedFile, Named, Started
+from probescope.model.visible import printable
+
+if TYPE_CHECKING:
+    from probescope.formats.perfdata.attr import Attr
+    from probescope.formats.perfdata.reader import PerfData
+
+MOST_TASKS = 1 << 20
+_SIMPLE = (
+    ("HOSTNAME", "hostname"),
+    ("OSRELEASE", "os release"),
+    ("VERSION", "perf version"),
+    ("ARCH", "arch"),
+)
+_LATER = (("CPUDESC", "cpudesc"), ("CPUID", "cpuid"))
+
+
+def write(write: Callable[[str], object], recording: PerfData, args: Namespace) -> bool:
+    """Whether that was all that was asked for."""
+    if args.header or args.header_only:
+        for line in header(recording):
+            write(f"# {printable(line)}".rstrip() + "\n")
+        write("#\n")
+    if args.stats:
+        for line in stats(recording):
+            write(line + "\n")
+    if args.tasks or args.mmaps:
+        for line in tasks(recording, maps=args.mmaps):
+            write(printable(line) + "\n")
+    return bool(args.header_only or args.stats or args.tasks or args.mmaps)
+
+
+def header(recording: PerfData) -> Iterator[str]:
+    container, found = recording.container, recording.features
+    yield "========"
+    made = _made(recording.name)
+    if made:
+        yield f"captured on    : {made}"
+    yield f"header version : {0 if container.pipe else 1}"
+    if not container.pipe:
+        yield f"data offset    : {container.data[0]}"
+        yield f"data size      : {container.data[1]}"
+        yield f"feat offset    : {sum(container.data)}"
+    for name, title in _SIMPLE:
+        if name in found:
+            yield f"{title} : {found[name]}"
+    if "NRCPUS" in found:
+        available, online = found["NRCPUS"][:2]
+        yield f"nrcpus online : {online}"
+        yield f"nrcpus avail : {available}"
+    for name, title in _LATER:
+        if name in found:
+            yield f"{title} : {found[name]}"
+    if "TOTAL_MEM" in found:
+        yield f"total memory : {found['TOTAL_MEM']} kB"
+    if "CMDLINE" in found:
+        yield f"cmdline : {' '.join(found['CMDLINE'])}"
+    yield from _events(recording)
+    yield from _lists(recording)
+    yield from _missing(recording)
+    yield "========"
+
+
+def _lists(recording: PerfData) -> Iterator[str]:
+    """In order of the features' numbers."""
+    found = recording.features
+    for name in ("CPU_TOPOLOGY", "NUMA_TOPOLOGY"):
+        if name in found:
+            yield f"{name} info available, use -I to display"
+    if "PMU_MAPPINGS" in found:
+        yield "pmu mappings: " + ", ".join(f"{n} = {i}" for i, n in found["PMU_MAPPINGS"].items())
+    for group in recording.groups:
+        names = [e.name for e in recording.events[group.leader : group.leader + group.members]]
+        yield f"group: {'' if 'anon_group' in group.name else group.name}{{{','.join(names)}}}"
+    if "CACHE" in found:
+        yield "CACHE info available, use -I to display"
+    if "SAMPLE_TIME" in found:
+        first, last = found["SAMPLE_TIME"][:2]
+        for what, ns in (("first", first), ("last", last)):
+            yield f"time of {what} sample : {ns // 10**9}.{ns % 10**9 // 1000:06d}"
+        yield f"sample duration : {(last - first) / 1e6:10.3f} ms"
+    if "MEM_TOPOLOGY" in found:
+        yield "MEM_TOPOLOGY info available, use -I to display"
+
+
+def _made(name: str) -> str:
+    try:
+        at = os.stat(os.path.join(name, "data") if os.path.isdir(name) else name).st_mtime
+    except OSError:
+        return ""
+    return time.strftime("%a %b %e %H:%M:%S %Y", time.localtime(at))
+
+
+def _events(recording: PerfData) -> Iterator[str]:
+    ids: dict[int, list[int]] = {}
+    for one, index in recording.ids.items():
+        ids.setdefault(index, []).append(one)
+    for index, (event, attr) in enumerate(zip(recording.events, recording.attrs, strict=False)):
+        of = ", ".join(map(str, ids.get(index, [])))
+        parts = [f"name = {event.name}", f"id = {{ {of} }}" if of else "", *_attr(attr)]
+        yield "event : " + ", ".join(filter(None, parts))
+
+
+_BITS = (
+    "IP TID TIME ADDR READ CALLCHAIN ID CPU PERIOD STREAM_ID RAW BRANCH_STACK REGS_USER STACK_USER WEIGHT DATA_SRC "
+    "IDENTIFIER TRANSACTION REGS_INTR PHYS_ADDR AUX CGROUP DATA_PAGE_SIZE CODE_PAGE_SIZE WEIGHT_STRUCT"
+).split()
+"""enum perf_event_sample_format of include/uapi/linux/perf_event.h."""
+
+
+def _attr(attr: Attr) -> Iterator[str]:
+    for name in ("type", "size", "config"):
+        value = getattr(attr, name)
+        if value or name == "type":
+            yield f"{name} = {value:#x}" if name == "config" else f"{name} = {value}"
+    if attr.period:
+        yield f"{{ sample_period, sample_freq }} = {attr.period}"
+    bits = [name for i, name in enumerate(_BITS) if attr.sample_type >> i & 1]
+    if bits:
+        yield f"sample_type = {'|'.join(bits)}"
+
+
+def _missing(recording: PerfData) -> Iterator[str]:
+    from probescope.formats.perfdata.features import NUMBERS
+
+    lacking = [n for n, i in NUMBERS.items() if n not in recording.sections and i <= NUMBERS["HYBRID_TOPOLOGY"]]
+    if lacking and not recording.container.pipe:
+        yield f"missing features: {' '.join(lacking)}"
+
+
+def stats(recording: PerfData) -> Iterator[str]:
+    """Records by type, and samples by event: read to the end."""
+    import numpy as np
+
+    samples = np.zeros(len(recording.events), np.int64)
+    for batch in recording.batches():
+        found = np.bincount(batch.event[batch.event >= 0])
+        if len(found) > len(samples):
+            samples = np.pad(samples, (0, len(found) - len(samples)))
+        samples[: len(found)] += found
+    counts = recording.stats
+    total = sum(counts.values())
+    yield ""
+    yield "Aggregated stats:"
+    yield f"{'TOTAL':>16} events: {total:>10}"
+    for name, count in counts.items():
+        if count:
+            yield f"{name:>16} events: {count:>10}  ({100 * count / (total or 1):4.1f}%)"
+    for event, count in zip(recording.events, samples.tolist(), strict=False):
+        yield f"{printable(event.name)} stats:"
+        yield f"{'SAMPLE':>16} events: {count:>10}"
+
+
+def tasks(recording: PerfData, *, maps: bool) -> Iterator[str]:
+    """Threads under their parents, in the order in which they are told of; with ``maps`` the files in the memory of
+    each process."""
+    known: dict[int, list[Any]] = {0: [0, -1, "swapper", []]}
+    for batch in recording.batches():
+        for _, r in batch.between:
+            if len(known) > MOST_TASKS:
+                break
+            if isinstance(r, Started):
+                parent = known.get(r.parent_tid, [0, 0, f":{r.parent_tid}", []])
+                known[r.tid] = [r.pid, r.parent, parent[2], []]
+            elif isinstance(r, Named):
+                known.setdefault(r.tid, [r.pid, -1, "", []])[2] = r.comm
+            elif isinstance(r, MappedFile) and r.pid >= 0:
+                known.setdefault(r.pid, [r.pid, -1, f":{r.pid}", []])[3].append(r)
+    yield f"# {'pid':>8} {'tid':>8} {'ppid':>8}  comm"
+    for tid, (pid, parent, name, mapped) in sorted(known.items()):
+        yield f"{pid:>10} {tid:>8} {parent if parent in known else -1:>8} |{name}"
+        for m in mapped if maps else ():
+            bits = "".join(c if m.protection & b else "-" for c, b in (("r", 1), ("w", 2), ("x", 4)))
+            shared = "s" if m.flags & 1 else "p"
+            yield f"{' ' * 32}{m.start:x}-{m.end:x} {bits}{shared} {m.offset:08x} {m.inode} {m.path}"
