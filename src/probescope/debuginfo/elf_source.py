@@ -96,6 +96,45 @@ class FileSource:
         self.close()
 
 
+_MOST_OPEN = 128
+_open_now: dict[int, ReopenedSource] = {}
+
+
+class ReopenedSource:
+    """A regular file of which the descriptor is given back when many others are read: recordings name hundreds. Raises
+    ElfError as ``FileSource``, and where the file has been replaced since."""
+
+    __slots__ = ("_identity", "_source", "name", "size")
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+        self._source: FileSource | None = None
+        self._identity: tuple[int, int, int, int] | None = None
+        self.size = self._opened().size
+
+    def _opened(self) -> FileSource:
+        _open_now.pop(id(self), None)
+        if self._source is None:
+            found = FileSource(self.name)
+            if self._identity not in (None, found.identity):
+                found.close()
+                raise ElfError("the file was replaced while it was read", file=self.name)
+            self._source, self._identity = found, found.identity
+            while len(_open_now) >= _MOST_OPEN:
+                _open_now[next(iter(_open_now))].close()
+        _open_now[id(self)] = self  # now the most recently used one
+        return self._source
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self._opened().read(offset, size)
+
+    def close(self) -> None:
+        _open_now.pop(id(self), None)
+        source, self._source = self._source, None
+        if source is not None:
+            source.close()
+
+
 def check_range(source: ByteSource, offset: int, size: int) -> None:
     if offset < 0 or size < 0 or offset + size > source.size:
         raise ElfError(f"the file ends before {size} bytes at {offset:#x}", file=source.name, offset=source.size)

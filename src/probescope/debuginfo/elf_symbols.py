@@ -110,10 +110,13 @@ class SymbolTable:
         return (self[i] for i in range(self._count))
 
     def name(self, i: int) -> str:
+        return _strip_version(self.full_name(i))
+
+    def full_name(self, i: int) -> str:
+        """With its version: ``memcpy@@GLIBC_2.14``, where the table has it so."""
         start = self._column("name")[i]
         end = self._strings.find(b"\0", start)
-        raw = self._strings[start : end if end >= 0 else len(self._strings)]
-        return _strip_version(raw.decode("utf-8", "replace"))
+        return self._strings[start : end if end >= 0 else len(self._strings)].decode("utf-8", "replace")
 
     def _column(self, name: str) -> Sequence[int]:
         found = self._columns.get(name)
@@ -172,16 +175,19 @@ class SymbolTable:
         A symbol without a size reaches to the next one. Of several that cover the address the one that starts last
         wins, and of aliases the best named (global before weak before local, fewest leading underscores).
         """
+        return min((self[i] for i in self.covering(address)), key=_alias_rank, default=None)
+
+    def covering(self, address: int) -> list[int]:
+        """Rows of the symbols that ``at`` chooses from: all with the same start."""
         starts = self._index()
         size = self._column("size")
         at = bisect_right(starts, address)
         for k in range(at - 1, max(-1, at - 1 - _NESTING), -1):
             i, start = self._order[k], starts[k]
             if address < start + size[i] or (size[i] == 0 and k == at - 1):
-                same = [self[self._order[j]] for j in range(k, max(-1, k - _NESTING), -1) if starts[j] == start]
-                covering = [s for s in same if address < start + s.size] or same
-                return min(covering, key=_alias_rank)
-        return None
+                same = [self._order[j] for j in range(k, max(-1, k - _NESTING), -1) if starts[j] == start]
+                return [j for j in same if address < start + size[j]] or same
+        return []
 
     def _index(self) -> list[int]:
         """Starts of all functions, and of untyped names that lie in code: what assembly leaves (but no mapping symbols

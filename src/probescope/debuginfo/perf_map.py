@@ -75,21 +75,35 @@ def _lines(text: bytes) -> Iterator[tuple[int, int, int]]:
 _HEAD = 80  # bytes in which both numbers stand
 
 
-def load(path: str) -> tuple[PerfMap, int] | None:
-    """The map, and the size of its file: another size later means that it grew. ``None`` if there is none."""
+def open_own(path: str, *, force: bool = True) -> tuple[int, int] | None:
+    """Descriptor and size of a regular file, no links followed; unless forced only of one that belongs to us or root:
+    as perf has it, since everybody may write where JIT compilers do."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (OSError, ValueError):
         return None
     try:
         st = os.fstat(fd)
-        if not stat.S_ISREG(st.st_mode):
-            return None
+        if stat.S_ISREG(st.st_mode) and (force or st.st_uid in (0, os.geteuid())):
+            return fd, st.st_size
+    except OSError:
+        pass
+    os.close(fd)
+    return None
+
+
+def load(path: str, *, force: bool = True) -> tuple[PerfMap, int] | None:
+    """The map, and the size of its file: another size later means that it grew. ``None`` if there is none."""
+    opened = open_own(path, force=force)
+    if opened is None:
+        return None
+    fd, size = opened
+    try:
         with os.fdopen(fd, "rb", closefd=False) as f:
             text = f.read(MAX_BYTES)
         if len(text) == MAX_BYTES:  # the last line may be cut
             text = text[: text.rfind(b"\n") + 1]
-        return PerfMap(text), st.st_size
+        return PerfMap(text), size
     except OSError:
         return None
     finally:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from probescope.collect.recorded.search import Here, Search
 from probescope.collect.recorded.stacks import Stacks, split
-from probescope.collect.recorded.symbols import Frame, Here, Symbols
+from probescope.collect.recorded.symbols import Frame, Symbols
 from probescope.collect.recorded.tasks import Tasks
 from probescope.collect.recorded.unwinding import Unwinder
 from probescope.frozen import dataclass
@@ -42,14 +43,17 @@ class ToldBatch:
 class Told:
     """Goes through a recording once. ``frames`` and ``frame`` remember what they have worked out."""
 
-    def __init__(self, recording: Recording, here: Here, build_ids: Mapping[str, str]) -> None:
+    def __init__(
+        self, recording: Recording, here: Here, build_ids: Mapping[str, str], search: Search | None = None
+    ) -> None:
         self.recording = recording
         self.tasks = Tasks()
         self.stacks = Stacks()
-        self.symbols = Symbols(here, build_ids, recording.machine.release)
+        self.symbols = Symbols(here, build_ids, recording.machine.release, search or Search())
         self.unwinder = Unwinder(recording, self.tasks.spaces, self.symbols.unwind_file)
         self._kernel_maps = -1
         self._frames: dict[tuple[int, int, bool], Frame] = {}
+        self._inlined: dict[tuple[int, int, bool], tuple[Frame, ...]] = {}
         self._chains: dict[int, tuple[Frame, ...]] = {}
 
     def batches(self) -> Iterator[ToldBatch]:
@@ -67,11 +71,22 @@ class Told:
         found = self._chains.get(stack)
         if found is None:
             space, addresses = self.stacks.chains[stack]
-            found = tuple(self.frame(space, a, context.endswith("kernel")) for a, context in split(addresses))
+            found = tuple(
+                f for a, context in split(addresses) for f in self._whole(space, a, context.endswith("kernel"))
+            )
             self._chains[stack] = found
         return found
 
+    def _whole(self, space: int, address: int, kernel: bool) -> tuple[Frame, ...]:
+        key = (-1 if kernel else space, address, kernel)
+        found = self._inlined.get(key)
+        if found is None:
+            known = self.tasks.spaces[space] if space >= 0 else None
+            found = self._inlined[key] = self.symbols.frames(known, address, kernel=kernel)
+        return found
+
     def frame(self, space: int, address: int, kernel: bool) -> Frame:
+        """The function of an address alone; the last of what ``frames`` has for it."""
         key = (-1 if kernel else space, address, kernel)
         found = self._frames.get(key)
         if found is None:
@@ -85,13 +100,20 @@ def here() -> Here:
     import os
 
     from probescope.debuginfo import elf_notes
-    from probescope.kernel import machine
+    from probescope.kernel import machine, procfs
     from probescope.kernel.host import host
     from probescope.kernel.vdso import vdso
+
+    def root(pid: int) -> str:
+        try:
+            return procfs.root(pid)
+        except OSError:
+            return ""
 
     try:
         notes = host().read_bytes("/sys/kernel/notes")
     except OSError:
         notes = b""
     build_id = elf_notes.build_id(notes, little=True) if notes else ""
-    return Here(host().release, build_id, machine.kallsyms, os.path.expanduser("~"), vdso)
+    home = os.path.expanduser("~")
+    return Here(host().release, build_id, machine.kallsyms, home, vdso, root, procfs.pid_in_namespace)
