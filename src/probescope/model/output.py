@@ -134,7 +134,8 @@ class Ended(Output):
 class Frame:
     """One frame of a finished stack: ``symbol`` is empty where none is known; ``offset`` from the symbol; ``module``
     the file or kernel module it lies in. ``file`` and ``line`` (0: unknown) of the source, where debug information
-    tells them. ``build_id``: in hex, of the file; then ``offset`` is that in the file. ``inlined``: a function that has no frame of its own, and no offset; the next frame has called it."""
+    tells them. ``build_id``: in hex, of the file; then ``offset`` is that in the file. ``inlined``: a function that has
+    no frame of its own, and no offset; the next frame has called it."""
 
     address: int
     symbol: str = ""
@@ -148,8 +149,8 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class StackOut:
-    """A finished stack, innermost frame first. ``mode`` chooses the text form: bpftrace, perf, raw or build_id. ``lost``: it
-    was not kept."""
+    """A finished stack, innermost frame first. ``mode`` chooses the text form: bpftrace, perf, raw or build_id.
+    ``lost``: it was not kept."""
 
     frames: tuple[Frame, ...] = ()
     mode: str = "bpftrace"

@@ -109,8 +109,8 @@ BARE = ("raw", "build_id")
 
 
 def stack_text(s: StackOut, indent: int = 8) -> str:
-    """One frame a line, each indented but for modes raw and build_id, with a newline before the first and after the last, as in a
-    map's key."""
+    """One frame a line, each indented but for modes raw and build_id, with a newline before the first and after the
+    last, as in a map's key."""
     pad = "" if s.mode in BARE else " " * indent
     return "\n" + "".join(f"{pad}{frame_text(f, s.mode)}\n" for f in s.frames)
 
