@@ -51,7 +51,7 @@ def plt_of(elf: ElfFile, name_at: Callable[[int], str]) -> Plt:
     for s in sections:
         found = list(decode(elf.section_data(s), s.address))[:MOST_STUBS]
         ends = [at for at, _ in found[1:]] + [s.address + s.size]
-        for (at, slot), end in zip(found, ends, strict=True):
+        for (at, slot), end in zip(found, ends, strict=False):
             target = slots.get(slot)
             if target is not None:
                 name = target if isinstance(target, str) else name_at(target) or f"*ABS*+{target:#x}"
