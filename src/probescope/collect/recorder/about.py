@@ -94,12 +94,12 @@ def _nodes() -> tuple[NumaNode, ...]:
 
 
 def _groups(events: Sequence[RingEvent]) -> tuple[Group, ...]:
-    """With names as perf makes them: ``{cycles,instructions}``."""
+    """Without names of their own: readers make them of the events'."""
     out = []
     for leader in dict.fromkeys(e.leader for e in events if e.leader >= 0):
         members = [e.name for e in events if e.leader == leader]
         if len(members) > 1:
-            out.append(Group("{" + ",".join(members) + "}", leader, len(members)))
+            out.append(Group("{anon_group}", leader, len(members)))
     return tuple(out)
 
 

@@ -27,6 +27,7 @@ from probescope.kernel.uapi import perf as u
 
 _USERS = ("uprobes", "probe", "sdt_", "user_events")
 """Systems of tracepoints that are in programs: their samples have addresses of users."""
+_COUNTING = ("sched:sched_stat_",)
 _SOMEWHERE = Hits(kernel=(0,))
 
 
@@ -78,9 +79,10 @@ def _has_addresses(e: RingEvent) -> bool:
 
 
 def _counted(rings: Rings, counts: Sequence[tuple[Any, int, int]], lost: int) -> int:
-    """Samples, where every event is one: -1 where it is not."""
-    if any(e.ring != SIDE and (e.attr.flags & u.FLAG_FREQ or e.attr.period != 1) for e in rings.events):
-        return -1
+    """Samples, where every event is one: -1 where it is not (some tracepoints count nanoseconds: __perf_count)."""
+    for e in rings.events:
+        if e.ring != SIDE and (e.attr.flags & u.FLAG_FREQ or e.attr.period != 1 or e.name.startswith(_COUNTING)):
+            return -1
     return max(sum(n for o, n, _ in counts if rings.events[o.which].ring != SIDE) - lost, 0)
 
 

@@ -108,9 +108,7 @@ class _Run:
 
     def all(self) -> Recorded:
         self._watch()
-        self._files.begin()
-        if not self._late_start:
-            self._tell_start()
+        self._begin()
         on_exec = self._child is not None and not self._request.whole_cpus and not targets.threads(self._request)
         if not self._request.delay_ms and not on_exec:
             self._rings.enable()
@@ -120,7 +118,6 @@ class _Run:
         self._loop(begun)
         self._rings.stop()
         self._drain()
-        self._snapshot()
         self._finish(last=True)
         return self._recorded()
 
@@ -136,13 +133,12 @@ class _Run:
         if self._control.fileno() >= 0:
             poller.add(self._control.fileno())
 
-    def _tell_start(self) -> None:
-        """The kernel, then processes: rings are emptied in between, since that may take a while."""
+    def _tell_tasks(self) -> None:
+        """Rings are emptied in between, since that may take a while."""
         r = self._request
-        self._files.records(self._start.kernel())
         some: list[bytes] = []
         size = 0
-        for one in self._start_state():
+        for one in self._tasks():
             some.append(one)
             size += len(one)
             if size > _PIECE:
@@ -153,7 +149,7 @@ class _Run:
         if r.sampling.cgroups and "cgroup" in r.start:
             self._files.records(self._start.cgroups())
 
-    def _start_state(self) -> Iterator[bytes]:
+    def _tasks(self) -> Iterator[bytes]:
         r = self._request
         if "task" not in r.start:
             return
@@ -249,15 +245,20 @@ class _Run:
         if self._files.pipe:
             return
         self._drain()
-        self._snapshot()
         self._finish(last=False)
+        self._begin()
+
+    def _begin(self) -> None:
+        """The kernel is told of at once, tasks too unless they are to be told as they are at the end."""
         self._files.begin()
+        self._files.records(self._start.kernel())
         if not self._late_start:
-            self._tell_start()
+            self._tell_tasks()
 
     def _finish(self, *, last: bool) -> None:
         if self._late_start:
-            self._tell_start()
+            self._tell_tasks()
+        self._snapshot()
         self._total += self._files.data_size
         named = bool(self._request.switch) or self._request.timestamp_name
         self._done.append(finish_file(self._files, self._request, self._rings, last=last, named=named))
