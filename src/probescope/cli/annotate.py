@@ -1,0 +1,174 @@
+"""``probescope annotate``: what each instruction of a function costs."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from probescope.cli.parsing import Parser, add_filters
+from probescope.errors import FormatError, UsageError
+
+if TYPE_CHECKING:
+    from probescope.cli.recordings import Opened
+    from probescope.debuginfo.kallsyms import Kallsyms
+    from probescope.views.annotate.body import Body
+    from probescope.views.annotate.hits import Function
+    from probescope.views.code import File
+    from probescope.views.reporting.sums import Sums
+
+EXAMPLES = """examples:
+  probescope annotate compress -i perf.data    one function
+  probescope annotate                          all with more than 1 % of the samples
+  probescope annotate -d libc.so.6 -M intel --asm-raw
+"""
+
+
+def parser() -> Parser:
+    p = Parser("annotate", "Show a function's instructions with their share of the samples.", EXAMPLES)
+    p.add_argument("function", nargs="?", metavar="SYMBOL", help="this function; without, the heaviest ones")
+    p.add_argument("-i", "--input", default="perf.data", metavar="FILE", help="perf.data by default; - is stdin")
+    p.add_argument("-s", "--symbol", metavar="SYMBOL", help="the same as SYMBOL")
+    p.add_argument("-d", "--dso", "--dsos", dest="dso", metavar="LIST", help="only in these files")
+    p.add_argument("-e", "--event", metavar="EVENT", help="only this kind of event")
+    p.add_argument("-M", "--disassembler-style", choices=("att", "intel"), default="att", help="att (default) or intel")
+    p.add_argument("--asm-raw", action="store_true", help="the bytes of instructions too")
+    p.add_argument("-l", "--print-line", action="store_true", help="source lines behind instructions")
+    p.add_argument("-P", "--full-paths", action="store_true", help="whole paths of source files")
+    p.add_argument("--no-source", dest="source", action="store_false", help="no source lines between instructions")
+    p.add_argument("-n", "--show-nr-samples", action="store_true", help="numbers of samples, not shares")
+    p.add_argument("--show-total-period", action="store_true", help="weights, not shares")
+    types = ("local", "global")
+    p.add_argument("--percent-type", choices=types, default="local", help="shares of the function, or of all samples")
+    p.add_argument("--percent-limit", type=float, default=1.0, metavar="PERCENT", help="without SYMBOL: 1")
+    p.add_argument("-k", "--vmlinux", metavar="FILE", help="the kernel's code")
+    add_filters(p)
+    p.add_argument("--stdio", action="store_true", help="as it is")
+    return p
+
+
+def main(argv: list[str]) -> int:
+    args = parser().parse_args(argv)
+    wanted = args.symbol or args.function or ""
+    from probescope.cli.recordings import opened
+    from probescope.views.annotate.hits import functions
+    from probescope.views.code import Code
+
+    shown = 0
+    failed: list[str] = []
+    with opened(args.input) as recording:
+        sums = _read(recording, args)
+        listing = _Listing(recording, args)
+        code = Code()
+        for kind in sorted(sums):
+            found = functions(sums[kind], code)
+            whole = sums[kind].weight[0]
+            for function in _chosen(found, wanted, args, whole):
+                try:
+                    listing.write(function, kind, whole)
+                    shown += 1
+                except FormatError as e:
+                    failed.append(f"{function.name}: {e}")
+        sys.stdout.flush()
+        recording.tell_damage(sys.stderr)
+    return _end(shown, failed, wanted, args)
+
+
+def _read(recording: Opened, args: Namespace) -> dict[int, Sums]:
+    import numpy as np
+
+    from probescope.views.annotate.hits import COLUMNS
+    from probescope.views.reporting.sums import Sums
+
+    keep = recording.filter(args)
+    wanted = recording.event(args.event) if args.event else -1
+    out: dict[int, Sums] = {}
+    for batch in recording.told.batches():
+        kept = keep(batch)
+        for kind in [wanted] if wanted >= 0 else np.unique(batch.batch.event).tolist():
+            if kind >= 0:
+                if kind not in out:
+                    out[kind] = Sums(recording.told, [kind], COLUMNS)
+                out[kind].add(batch, kept)
+    return out
+
+
+def _chosen(found: list[Function], wanted: str, args: Namespace, whole: int) -> list[Function]:
+    modules = set(filter(None, (args.dso or "").split(",")))
+    out = [f for f in found if not modules or f.module in modules or (f.file and f.file.path in modules)]
+    if wanted:
+        return [f for f in out if f.name == wanted or f.name.partition("(")[0] == wanted]
+    return [f for f in out if 100 * f.weight / (whole or 1) >= args.percent_limit]
+
+
+def _end(shown: int, failed: list[str], wanted: str, args: Namespace) -> int:
+    for about in failed:
+        sys.stderr.write(f"WARNING: {about}\n")
+    if any("vmlinux" in about for about in failed):
+        sys.stderr.write("HINT: --vmlinux FILE names the kernel's code; a kernel's debug package has it\n")
+    if shown:
+        return 0
+    if not failed:
+        what = f"no samples in {wanted}" if wanted else "no functions with so many samples"
+        raise UsageError(f"there are {what}", hints=["probescope report lists the functions", "--percent-limit 0"])
+    return 1
+
+
+class _Listing:
+    def __init__(self, recording: Opened, args: Namespace) -> None:
+        from probescope.views.annotate.listing import Sources
+
+        self._recording, self._args = recording, args
+        self._sources = Sources()
+        self._ids = {b.path: b.build_id.hex() for b in recording.recording.build_ids}
+        self._kernel: tuple[File, Kallsyms, int] | None = None
+
+    def write(self, function: Function, kind: int, whole: int) -> None:
+        from probescope.views.annotate import listing
+        from probescope.views.annotate.body import user_body
+
+        args = self._args
+        look = listing.Look(
+            args.disassembler_style,
+            args.source,
+            args.asm_raw,
+            args.print_line,
+            whole if args.percent_type == "global" else 0,
+            args.show_nr_samples,
+            args.show_total_period,
+            args.full_paths,
+        )
+        if function.file is not None:
+            body = user_body(function, self._ids.get(function.file.path, ""))
+        else:
+            body = self._of_kernel(function)
+        event = self._recording.recording.events[kind].name
+        for piece in listing.text(function, body, event, look, self._sources):
+            sys.stdout.write(piece)
+
+    def _of_kernel(self, function: Function) -> Body:
+        from probescope.views.annotate.body import kernel_body
+
+        if self._kernel is None:
+            self._kernel = self._image()
+        return kernel_body(function, *self._kernel)
+
+    def _image(self) -> tuple[File, Kallsyms, int]:
+        """The kernel's code, the symbols of the one that runs, and how far that lies above the code's addresses."""
+        from probescope.debuginfo.kallsyms import Kallsyms
+        from probescope.kernel import machine
+        from probescope.kernel.host import host
+        from probescope.kernel.images import KCORE, kernel_images
+        from probescope.views.code import File
+
+        release = self._recording.recording.machine.release or host().release
+        recorded = next((i for path, i in self._ids.items() if path.startswith("[kernel.kallsyms]")), "")
+        kallsyms = Kallsyms(machine.kallsyms())
+        for file in map(File, [self._args.vmlinux] if self._args.vmlinux else kernel_images(release)):
+            binary = file.binary
+            if binary is None or (file.path != KCORE and recorded and binary.elf.build_id() not in {"", recorded}):
+                continue
+            text = binary.elf.symbols().find("_text") if file.path != KCORE else None
+            now = kallsyms.address("_text")
+            return file, kallsyms, now - text.address if text is not None and now else 0
+        raise FormatError("the kernel's code was not found (vmlinux, /proc/kcore)")
