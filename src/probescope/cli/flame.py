@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from probescope.cli.parsing import Parser, add_filters
+from probescope.cli.symbols import add_symbols
 from probescope.errors import FormatError, UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def parser() -> Parser:
     p.add_argument("--before", metavar="FILE", help="stacks to compare with")
     p.add_argument("-e", "--event", metavar="EVENT", help="of a recording: this kind of event")
     add_filters(p)
+    add_symbols(p)
     p.add_argument("-o", "--output", metavar="FILE", default="flame.html", help="where to (flame.html; - is stdout)")
     p.add_argument("-f", "--format", choices=("html", "svg", "folded"), help="html, or as the file's name ends")
     p.add_argument("--title", default="", help="heading")
@@ -98,11 +100,12 @@ def _is_recording(name: str) -> bool:
 def _recorded(name: str, args: argparse.Namespace) -> StackSamples:
     from probescope.cli.progress import Progress
     from probescope.cli.recordings import opened
+    from probescope.cli.symbols import search_of
     from probescope.views.flame.recorded import Sampled
 
     progress = Progress(f"reading {name}")
     try:
-        with opened(name) as recording:
+        with opened(name, search_of(args, name)) as recording:
             sampled = Sampled(recording.told, recording.event(args.event), recording.times())
             keep = recording.filter(args)
             for batch in recording.told.batches():

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from probescope.collect.recorded.search import Search
     from probescope.collect.recorded.told import ToldBatch
     from probescope.formats.perfdata.reader import PerfData
+    from probescope.formats.tracing.cells import Cells
     from probescope.formats.tracing.fields import Records
     from probescope.formats.tracing.print_fmt import Printer
     from probescope.model.recording import Damage
@@ -25,13 +27,16 @@ if TYPE_CHECKING:
     Keep = Callable[[ToldBatch], Column | None]
 
 
-def opened(name: str) -> Opened:
-    """Raises UsageError where it cannot be opened, FormatError where it is no recording."""
+def opened(name: str, search: Search | None = None) -> Opened:
+    """``search``: how names are looked for, if not as usual. Raises UsageError where it cannot be opened, FormatError
+    where it is no recording."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts in half the time
+    from probescope.cli.symbols import plain_search
     from probescope.formats.perfdata import open_perfdata
 
     try:
-        return Opened(open_perfdata(sys.stdin.buffer if name == "-" else name))
+        recording = open_perfdata(sys.stdin.buffer if name == "-" else name)
+        return Opened(recording, search or plain_search(name))
     except OSError as e:
         hints = ["probescope COMMAND -i FILE names another", "perf record writes one"] if name == "perf.data" else []
         raise UsageError(f"cannot read {name}: {e.strerror}", hints=hints) from e
@@ -49,14 +54,14 @@ def is_tracedat(name: str) -> bool:
 class Opened:
     """``told`` goes through the events once."""
 
-    def __init__(self, recording: PerfData) -> None:
+    def __init__(self, recording: PerfData, search: Search) -> None:
         from probescope.collect.recorded.told import Told, here
         from probescope.formats.tracing.fields import Texts
         from probescope.formats.tracing.symbols import Context, PrintkFormats, Symbols
 
         self.recording = recording
         ids = {_short(b.path): b.build_id.hex() for b in recording.build_ids}
-        self.told = Told(recording, here(), ids)
+        self.told = Told(recording, here(), ids, search)
         machine = recording.machine
         tracing = recording.tracing
         symbols = Symbols(tracing.symbols) if tracing else None
@@ -85,14 +90,23 @@ class Opened:
 
     def traces(self, told: ToldBatch, kind: int, which: Column) -> list[str]:
         """Texts of a tracepoint's records."""
+        if told.batch.raw is None:
+            return [""] * len(which)
+        return self._printer(kind).texts(self.records(told, which))
+
+    def _printer(self, kind: int) -> Printer:
         from probescope.formats.tracing.print_fmt import compile_event
 
         printer = self._printers.get(kind)
         if printer is None:
             printer = self._printers[kind] = compile_event(self.recording.events[kind], self._context)
+        return printer
+
+    def trace_cells(self, told: ToldBatch, kind: int, which: Column) -> list[Cells]:
+        """The same as columns of bytes."""
         if told.batch.raw is None:
-            return [""] * len(which)
-        return printer.texts(self.records(told, which))
+            return []
+        return self._printer(kind).cells(self.records(told, which))
 
     def filter(self, args: argparse.Namespace) -> Keep:
         """Indices of the events that the options ask for; ``None`` for all of them."""

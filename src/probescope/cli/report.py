@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from probescope.cli.parsing import Parser, offers
+from probescope.cli.symbols import add_symbols
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,12 +44,15 @@ def parser() -> Parser:
     _looks(p)
     _told(p)
     _filters(p)
+    add_symbols(p)
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
     p.add_argument("--stdio", action="store_true", help="as it is")
     return p
 
 
-_GRAPH = "stacks below rows: caller or callee; graph, fractal, flat, folded or none; percent, period or count; least percent"
+_GRAPH = (
+    "stacks below rows: caller or callee; graph, fractal, flat, folded or none; percent, period or count; least percent"
+)
 
 
 def _looks(p: argparse.ArgumentParser) -> None:
@@ -95,8 +99,9 @@ def main(argv: list[str]) -> int:
     _refuse(args)
     from probescope.cli.recordings import opened
     from probescope.cli.reports import Report
+    from probescope.cli.symbols import search_of
 
-    with opened(args.input) as recording:
+    with opened(args.input, search_of(args, args.input)) as recording:
         report = Report(recording, args)
         if args.header or args.header_only or args.stats or args.tasks or args.mmaps:
             from probescope.views.reporting import told

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from probescope.cli.parsing import Parser, add_filters
+from probescope.cli.symbols import add_symbols
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def parser() -> Parser:
     p.add_argument("-i", "--input", default="perf.data", metavar="FILE", help="perf.data by default; - is stdin")
     p.add_argument("-F", "--fields", metavar="LIST", help="columns; +name adds, -name leaves out")
     add_filters(p)
+    add_symbols(p)
     p.add_argument("--ns", action="store_true", help="times with nine digits")
     p.add_argument("--reltime", action="store_true", help="times since the first event")
     p.add_argument("--max-stack", type=int, default=127, metavar="N", help="frames of a stack (127)")
@@ -39,12 +41,14 @@ def parser() -> Parser:
 def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
     from probescope.cli.recordings import is_tracedat, opened
+    from probescope.cli.symbols import search_of
 
     if args.input != "-" and is_tracedat(args.input):
         from probescope.cli import script_trace
 
         return script_trace.main(args)
-    with opened(args.input) as recording:
+    lines = "srcline" in (args.fields or "")
+    with opened(args.input, search_of(args, args.input, lines=lines)) as recording:
         (_json if args.format == "json" else _text)(recording, args)
         sys.stdout.flush()
         recording.tell_damage(sys.stderr)
@@ -57,17 +61,14 @@ def _text(recording: Opened, args: argparse.Namespace) -> None:
     told = recording.told
     view: ScriptView | None = None
     keep = recording.filter(args)
-    out = sys.stdout.buffer if hasattr(sys.stdout, "buffer") else None
+    out = sys.stdout.buffer
+    sys.stdout.flush()
     for batch in told.batches():
         if view is None:
             first = int(batch.batch.time[0]) if args.reltime and batch.batch.count else 0
             choice = Choice(*chosen(args.fields), args.ns, first, args.max_stack)
-            view = ScriptView(told, recording.traces, choice)
-        text = view.text(batch, keep(batch))
-        if out is not None:
-            out.write(text.encode("utf-8", "surrogateescape"))
-        else:
-            sys.stdout.write(text)
+            view = ScriptView(told, recording.trace_cells, choice)
+        out.write(view.text(batch, keep(batch)))
 
 
 def chosen(text: str | None) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -137,4 +138,6 @@ def _object(recording: Opened, told: Any, i: int, fields: dict[int, dict[str, An
 
 
 def _frame(f: Any) -> dict[str, Any]:
-    return {"address": f.address, "symbol": f.name, "offset": f.offset, "module": f.module}
+    out = {"address": f.address, "symbol": f.name, "offset": f.offset, "module": f.module}
+    out |= {"inlined": True} if f.inlined else {}
+    return out | ({"file": f.file, "line": f.line} if f.file else {})

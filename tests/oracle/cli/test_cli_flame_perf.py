@@ -26,7 +26,7 @@ def theirs(path: str, event: str) -> Counter[tuple[str, int]]:
     """Weight by thread's name and number of frames, from perf's text: ``NAME PERIOD EVENT:``, then a line a frame."""
     fields = "comm,period,event,ip,sym"
     text = subprocess.run(
-        ["perf", "script", "-i", path, "-F", fields], capture_output=True, text=True, check=True
+        ["perf", "script", "--no-inline", "-i", path, "-F", fields], capture_output=True, text=True, check=True
     ).stdout
     out: Counter[tuple[str, int]] = Counter()
     for block in text.split("\n\n"):
@@ -39,7 +39,7 @@ def theirs(path: str, event: str) -> Counter[tuple[str, int]]:
 
 @pytest.mark.parametrize("event", ["page-faults", "cpu-clock"])
 def test_weights(recorded: str, event: str) -> None:
-    args = ["flame", recorded, "-e", event, "-f", "folded", "-o", "-"]
+    args = ["flame", "--no-inline", recorded, "-e", event, "-f", "folded", "-o", "-"]
     done = subprocess.run([sys.executable, "-m", "probescope", *args], capture_output=True, text=True, check=True)
     ours: Counter[tuple[str, int]] = Counter()
     for line in done.stdout.splitlines():
@@ -52,7 +52,7 @@ def test_weights(recorded: str, event: str) -> None:
 
 def test_selection(recorded: str) -> None:
     """Filters are those of ``script``."""
-    args = ["flame", recorded, "-e", "cpu-clock", "-c", "du", "-f", "folded", "-o", "-"]
+    args = ["flame", "--no-inline", recorded, "-e", "cpu-clock", "-c", "du", "-f", "folded", "-o", "-"]
     done = subprocess.run([sys.executable, "-m", "probescope", *args], capture_output=True, text=True, check=True)
     assert {line.partition(";")[0] for line in done.stdout.splitlines()} == {"du"}
 

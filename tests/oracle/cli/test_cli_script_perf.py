@@ -85,7 +85,7 @@ def test_fresh_recordings(perf: str, tmp_path: Path, options: tuple[str, ...]) -
     subprocess.run(
         [perf, "record", "-q", "-o", path, *options, "--", *WORK], check=True, timeout=60, capture_output=True
     )
-    ours, theirs = lines(*OURS, "script", "-i", path), lines(perf, "script", "-i", path)
+    ours, theirs = (lines(*tool, "script", "--no-inline", "-i", path) for tool in (OURS, (perf,)))
     assert len(theirs) > 5
     assert [shape(x) for x in ours] == [shape(x) for x in theirs]
 

@@ -88,12 +88,17 @@ class Symbols:
         if not source:
             told = self.jitted.line(space, address) if space is not None and not kernel and self.search.lines else None
             return (frame if told is None else replace(frame, file=visible(told[0]), line=told[1]),)
-        *inner, last = source
-        whole = replace(frame, file=last.file, line=last.line)
-        if not self.search.inline:
-            first = source[0]
-            return (replace(frame, file=first.file, line=first.line),)
+        *inner, last = source if self.search.inline else source[:1]
+        whole = replace(frame, file=visible(last.file), line=last.line)
         return (*(self._inlined(frame, s) for s in inner), whole)
+
+    def line(self, space: AddressSpace | None, address: int, *, kernel: bool) -> tuple[str, int]:
+        """The source line of an instruction; empty, 0 where it is not known."""
+        source = self._source(space, address, kernel)
+        if source:
+            return visible(source[0].file), source[0].line
+        told = self.jitted.line(space, address) if space is not None and not kernel else None
+        return (visible(told[0]), told[1]) if told is not None else ("", 0)
 
     def unwind_file(self, m: Mapping) -> tuple[ElfFile, FrameIndex] | None:
         """The file of a mapping, with its unwind information."""

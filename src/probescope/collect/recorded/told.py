@@ -85,6 +85,11 @@ class Told:
             found = self._inlined[key] = self.symbols.frames(known, address, kernel=kernel)
         return found
 
+    def line(self, space: int, address: int, kernel: bool) -> tuple[str, int]:
+        """File and line of an instruction; empty, 0 where they are not known."""
+        known = self.tasks.spaces[space] if space >= 0 and not kernel else None
+        return self.symbols.line(known, address, kernel=kernel)
+
     def frame(self, space: int, address: int, kernel: bool) -> Frame:
         """The function of an address alone; the last of what ``frames`` has for it."""
         key = (-1 if kernel else space, address, kernel)

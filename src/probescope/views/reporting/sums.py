@@ -153,5 +153,5 @@ class Sums:
             return self.told.frame(group.space, group.ip & MASK, group.mode == 1)
         if group.stack >= 0:
             frames = self.told.frames(group.stack)
-            return frames[0] if frames else None
+            return next((f for f in frames if not f.inlined), None)
         return None
