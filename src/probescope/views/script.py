@@ -5,13 +5,13 @@
     COMM TID [CPU] SECONDS.MICROS: ... EVENT:
     <tab>ADDRESS symbol+0xoff (module)          with a stack: a line for each frame, then an empty one
 
-A line is joined of pieces that are worked out once for many events: who and where once for each thread and CPU, places
-once for each address, stacks once for each different one.
+Lines are put together of columns of bytes. Their texts are worked out once for many events: who and where once for each
+thread and CPU, places once for each address, stacks once for each different one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.alike import alike
@@ -22,14 +22,29 @@ if TYPE_CHECKING:
 
     from probescope.collect.recorded.symbols import Frame
     from probescope.collect.recorded.told import Told, ToldBatch
+    from probescope.formats.tracing.cells import Cells
     from probescope.model.recording import EventType
 
     Column = np.ndarray[Any, Any]
 
-FIELDS = ("comm", "pid", "tid", "cpu", "time", "period", "event", "trace", "ip", "sym", "symoff", "dso", "addr")
-_THREE = [f"{n:03d}" for n in range(1000)]
-Traces = Callable[["ToldBatch", int, "Column"], Sequence[str]]
-"""The texts of some events (by their indices) of a tracepoint, by its index."""
+FIELDS = (
+    "comm",
+    "pid",
+    "tid",
+    "cpu",
+    "time",
+    "period",
+    "event",
+    "trace",
+    "ip",
+    "sym",
+    "symoff",
+    "dso",
+    "addr",
+    "srcline",
+)
+Traces = Callable[["ToldBatch", int, "Column"], "list[Cells]"]
+"""The texts of some events (by their indices) of a tracepoint, by its index, as columns of cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +64,15 @@ class ScriptView:
     def __init__(self, told: Told, traces: Traces, choice: Choice) -> None:
         self._told, self._traces, self._choice = told, traces, choice
         self._places: dict[Frame, str] = {}
-        self._blocks: dict[int, str] = {}
+        self._blocks: dict[int, bytes] = {}
         self._width = 0
         self._kinds = 0
 
-    def text(self, told: ToldBatch, keep: Column | None = None) -> str:
+    def text(self, told: ToldBatch, keep: Column | None = None) -> bytes:
         """The lines of a batch; ``keep``: only of these events (indices, ascending)."""
         import numpy as np
+
+        from probescope.formats.tracing import cells
 
         batch = told.batch
         events = self._told.recording.events
@@ -63,15 +80,16 @@ class ScriptView:
             self._kinds, self._width = len(events), max((len(e.name) for e in events), default=0)
         which = np.arange(batch.count) if keep is None else keep
         kinds = batch.event[which]
-        present = np.unique(kinds).tolist()
+        present = np.flatnonzero(np.bincount(kinds, minlength=1)).tolist()
         if len(present) == 1:
-            return "".join(self._lines(told, which, present[0]))
-        out: list[str] = [""] * len(which)
+            return cells.lines(self._cells(told, which, present[0]), len(which))
+        out: list[bytes] = [b""] * len(which)
         for kind in present:
             places = np.flatnonzero(kinds == kind)
-            for at, line in zip(places.tolist(), self._lines(told, which[places], kind), strict=True):
+            found = cells.each_line(self._cells(told, which[places], kind), len(places))
+            for at, line in zip(places.tolist(), found, strict=True):
                 out[at] = line
-        return "".join(out)
+        return b"".join(out)
 
     def _shown(self, event: EventType, told: ToldBatch) -> set[str]:
         """What perf chooses for a kind of event, less what was not recorded."""
@@ -90,38 +108,53 @@ class ScriptView:
         absent = {f for f in ("cpu", "time", "ip", "addr") if f not in has}
         return chosen - absent
 
-    def _lines(self, told: ToldBatch, which: Column, kind: int) -> Iterator[str]:
+    def _cells(self, told: ToldBatch, which: Column, kind: int) -> list[Cells]:
+
         event = self._told.recording.events[kind]
         shown = self._shown(event, told)
         stacked = told.stacks is not None and "callchain" in event.sampled and "ip" in shown
-        columns: list[Sequence[str]] = [self._who(told, which, shown, stacked)]
+        columns: list[Cells] = [self._who(told, which, shown, stacked)]
         if "time" in shown:
             columns += self._times(told.batch.time[which])
         if "period" in shown:
-            columns.append([f"{p:10d} " for p in told.batch.period[which].tolist()])
+            columns.append(self._numbers(told.batch.period[which], "%10d "))
         if "event" in shown:
-            columns.append([f"{event.name:>{self._width}}: "] * len(which))
+            columns.append(_bytes(f"{event.name:>{self._width}}: "))
         if "trace" in shown and event.fields:
-            columns.append(self._traces(told, kind, which))
+            columns += self._traces(told, kind, which)
         if "addr" in shown:
-            columns.append([f"{a:16x} " for a in told.batch.numbers["addr"][which].tolist()])
+            columns.append(self._numbers(told.batch.numbers["addr"][which], "%16x "))
         if stacked:
             columns.append(self._stacks(told, which, shown))
         elif "ip" in shown:
             columns.append(self._ips(told, which, shown))
-        columns.append(["\n"] * len(which))
-        return map("".join, zip(*columns, strict=True))
+        return [*columns, b"\n"] if not stacked else columns
 
     # --- who, where, when
 
-    def _who(self, told: ToldBatch, which: Column, shown: set[str], stacked: bool) -> list[str]:
+    def _who(self, told: ToldBatch, which: Column, shown: set[str], stacked: bool) -> Cells:
         """Texts are made once for each thread, CPU and name."""
         b = told.batch
         columns = [told.names[which], b.pid[which], b.tid[which], b.cpu[which]]
+        return self._each(columns, lambda *row: self._one(*row, shown=shown, stacked=stacked))
+
+    def _each(self, columns: list[Column], text: Callable[..., str]) -> Cells:
+        """The text of each row of numbers, made once for those that are alike."""
+        from probescope.formats.tracing import cells
+
         first, kinds = alike(columns)
-        rows = zip(*(c[first].tolist() for c in columns), strict=True)
-        texts = [self._one(*row, shown=shown, stacked=stacked) for row in rows]
-        return list(map(texts.__getitem__, kinds.tolist()))
+        made = cells.texts(_bytes(text(*row)) for row in zip(*(c[first].tolist() for c in columns), strict=True))
+        return made.take(kinds)
+
+    def _numbers(self, numbers: Column, form: str) -> Cells:
+        import numpy as np
+
+        from probescope.formats.tracing import cells
+
+        if len(numbers) and (numbers == numbers[0]).all():
+            return _bytes(form % int(numbers[0]))
+        different, kinds = np.unique(numbers, return_inverse=True)
+        return cells.texts(_bytes(form % n) for n in different.tolist()).take(kinds)
 
     def _one(self, name: int, pid: int, tid: int, cpu: int, *, shown: set[str], stacked: bool) -> str:
         out = ""
@@ -136,42 +169,37 @@ class ScriptView:
             out += f"{tid:7d} "
         return out + (f"[{cpu:03d}] " if "cpu" in shown else "")
 
-    def _times(self, times: Column) -> list[list[str]]:
+    def _times(self, times: Column) -> list[Cells]:
         import numpy as np
 
+        from probescope.formats.tracing import cells
+
+        long = self._choice.nanoseconds
         since = times - np.uint64(self._choice.start)
-        seconds, rest = np.divmod(since, np.uint64(1_000_000_000))
-        micros, nanos = np.divmod(rest, np.uint64(1000))
-        high, low = np.divmod(micros, np.uint64(1000))
-        width = 2 if self._choice.nanoseconds else 5
-        out = [
-            list(map((f"%{width}d.").__mod__, seconds.tolist())),
-            list(map(_THREE.__getitem__, high.tolist())),
-            list(map(_THREE.__getitem__, low.tolist())),
-        ]
-        if self._choice.nanoseconds:
-            out.append(list(map(_THREE.__getitem__, nanos.tolist())))
-        out.append([": "] * len(times))
-        return out
+        return [*cells.seconds(since, 2 if long else 5, 9 if long else 6), b": "]
 
     # --- places in code
 
-    def _ips(self, told: ToldBatch, which: Column, shown: set[str]) -> list[str]:
+    def _ips(self, told: ToldBatch, which: Column, shown: set[str]) -> Cells:
+        import numpy as np
+
         from probescope.collect.recorded.told import CPUMODE, KERNEL
 
         b = told.batch
-        modes = (b.numbers["misc"][which] & CPUMODE).tolist() if "misc" in b.numbers else [2] * len(which)
-        rows = zip(told.spaces[which].tolist(), b.numbers["ip"][which].tolist(), modes, strict=True)
+        kernel = (b.numbers["misc"][which] & CPUMODE) == KERNEL if "misc" in b.numbers else np.zeros(len(which), "?")
+        columns = [told.spaces[which], b.numbers["ip"][which].view(np.int64), kernel]
         frame = self._told.frame
-        return [" " + self._place(frame(space, ip, mode == KERNEL), shown) for space, ip, mode in rows]
+        return self._each(
+            columns, lambda space, ip, k: " " + self._place(frame(space, ip & (1 << 64) - 1, bool(k)), shown)
+        )
 
-    def _stacks(self, told: ToldBatch, which: Column, shown: set[str]) -> list[str]:
+    def _stacks(self, told: ToldBatch, which: Column, shown: set[str]) -> list[bytes]:
         assert told.stacks is not None
         numbers = told.stacks[which].tolist()
         blocks = self._blocks
         for n in set(numbers) - blocks.keys():
             frames = self._told.frames(n)[: self._choice.max_stack] if n >= 0 else ()
-            blocks[n] = "\n" + "".join(f"\t{self._place(f, shown)}\n" for f in frames)
+            blocks[n] = _bytes("\n" + "".join(f"\t{self._place(f, shown)}\n" for f in frames) + "\n")
         return [blocks[n] for n in numbers]
 
     def _place(self, frame: Frame, shown: set[str]) -> str:
@@ -181,10 +209,33 @@ class ScriptView:
             if "sym" in shown:
                 offset = f"+{frame.offset:#x}" if "symoff" in shown else ""
                 found += f" {frame.name}{offset}" if frame.name else " [unknown]"
-            if "dso" in shown:
+            if "dso" in shown and not frame.inlined:
                 found += f" ({module_name(frame.module)})"
+            if "srcline" in shown:
+                found += f"\n  {source_line(frame)}"
+            if frame.inlined:
+                found += " (inlined)"
             self._places[frame] = found
         return found
+
+
+def innermost(frames: tuple[Frame, ...], most: int) -> tuple[Frame, ...]:
+    """So many functions with frames of their own, and what is inlined into them."""
+    if len(frames) <= most:
+        return frames
+    ends = [i for i, f in enumerate(frames) if not f.inlined][:most]
+    return frames[: ends[-1] + 1] if ends else ()
+
+
+def source_line(frame: Frame) -> str:
+    """``file.c:12``; where that is not known, how far into its function."""
+    if frame.file:
+        return f"{frame.file.rpartition('/')[2]}:{frame.line}"
+    return f"{frame.name}+{frame.offset}" if frame.name else "??:0"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def module_name(path: str) -> str:

@@ -26,5 +26,11 @@ def alike(columns: Sequence[Column]) -> tuple[Column, Column]:
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         mixed ^= mixed >> np.uint64(31)
-    _, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
-    return first, inverse
+    order = mixed.argsort()  # not np.unique's, which is stable and ten times slower
+    ordered = mixed[order]
+    new = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    starts = new.nonzero()[0]
+    kinds = np.empty(len(ordered), np.int64)
+    kinds[order] = new.cumsum() - 1
+    return np.minimum.reduceat(order, starts) if len(starts) else starts, kinds

@@ -2,6 +2,7 @@
 
     "pid=%d op=%s", REC->pid, __print_symbolic(...)     parser
     ["pid=", %d, " op=", %s]                            directives
+    b"pid=", digits, b" op=", texts                     cells: columns of bytes, for whole lines at once
     "pid=%d op=%s" % rows of (column, column)           Python's own formatting, one call a record
 
 Columns are worked out by numpy where they are numbers, by a dictionary of texts met before where they are names; so a
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from probescope.errors import FormatError
-from probescope.formats.tracing import pointers
+from probescope.formats.tracing import cells, pointers
 from probescope.formats.tracing import tree as t
 from probescope.formats.tracing.byte_texts import bytes_of
 from probescope.formats.tracing.directives import MAX_WIDTH, Directive, pieces
@@ -32,21 +33,27 @@ from probescope.frozen import dataclass
 from probescope.model.recording import EventType
 
 if TYPE_CHECKING:
+    from probescope.formats.tracing.cells import Cells
     from probescope.formats.tracing.symbols import Context
+    from probescope.model.recording import Column
 
 Make = Callable[[Records], list[Any]]
+MakeCells = Callable[[Records], "list[Cells]"]
 MAX_LINE = 1 << 13  # without what arguments bring
 
 
 @dataclass(frozen=True, slots=True)
 class Printer:
     """``template`` is for Python's ``%``, with one value of each of ``makers``' columns. ``parsed``: the event's own
-    format, not its fields one by one. ``alone``: the text is the record's, whatever came before it."""
+    format, not its fields one by one. ``alone``: the text is the record's, whatever came before it. ``pieces``: the
+    template cut into texts and, for each maker, what Python's ``%`` has for it; ``quick``: cells of some makers."""
 
     template: str
     makers: tuple[Make, ...]
     parsed: bool = True
     alone: bool = True
+    pieces: tuple[tuple[str, bool], ...] = ()
+    quick: tuple[MakeCells | None, ...] = ()
 
     def columns(self, records: Records) -> list[list[Any]]:
         return [make(records) for make in self.makers]
@@ -56,6 +63,24 @@ class Printer:
         if not columns:
             return [self.template % ()] * len(records)
         return list(map(self.template.__mod__, zip(*columns, strict=True)))
+
+    def cells(self, records: Records) -> list[Cells]:
+        """The same as columns of bytes."""
+        if not self.pieces:
+            return [cells.encoded(self.texts(records))]
+        out: list[Cells] = []
+        makers = zip(self.makers, self.quick, strict=True)
+        for text, directive in self.pieces:
+            if not directive:
+                out.append(text.encode("utf-8", "surrogateescape"))
+                continue
+            make, quick = next(makers)
+            if quick is not None:
+                out += quick(records)
+            else:
+                column = make(records)
+                out.append(cells.encoded(column if text == "%s" else map(text.__mod__, column)))
+        return out
 
 
 def compile_event(event: EventType, context: Context, plugins: bool = False) -> Printer:
@@ -85,12 +110,15 @@ def _by_format(event: EventType, context: Context) -> Printer:
 def compile_format(text: str, args: tuple[t.Node, ...], context: Context) -> Printer:
     """Raises FormatError where an argument is missing or cannot be worked out."""
     template, makers, at, width = "", [], 0, 0
+    cut: list[tuple[str, bool]] = []
+    quick: list[MakeCells | None] = []
     for piece in pieces(text):
         width += len(piece) if isinstance(piece, str) else piece.width + max(piece.precision, 0)
         if width > MAX_LINE:
             raise FormatError(f"a line of more than {MAX_LINE} bytes", section="print fmt")
         if isinstance(piece, str):
             template += piece.replace("%", "%%")
+            cut.append((piece, False))
             continue
         stars = len(piece.star.replace(".", ""))
         if at + stars >= len(args):
@@ -100,7 +128,20 @@ def compile_format(text: str, args: tuple[t.Node, ...], context: Context) -> Pri
         at += stars + 1
         template += spec
         makers.append(make)
-    return Printer(template, tuple(makers))
+        cut.append((spec, True))
+        quick.append(quick_cells(piece, args[at - 1], context))
+    return Printer(template, tuple(makers), pieces=tuple(cut), quick=tuple(quick))
+
+
+def quick_cells(d: Directive, node: t.Node, c: Context) -> MakeCells | None:
+    """For numbers as they are; None for all else."""
+    if not d.plain or d.flags or d.conversion not in "diux" or isinstance(node, _TEXTS):
+        return None
+    value = number(node, c.symbols, c.long_size)
+    column = _column(value, d.bytes or c.long_size, d.conversion in "di")
+    if d.conversion == "x":
+        return lambda r: cells.hexadecimal(column(r))
+    return lambda r: cells.decimal(column(r))
 
 
 def _made(d: Directive, node: t.Node, counts: list[Number], c: Context) -> tuple[str, Make]:
@@ -116,8 +157,11 @@ def _made(d: Directive, node: t.Node, counts: list[Number], c: Context) -> tuple
     return _integer(d, node, c)
 
 
+_TEXTS = t.Str | t.DynamicText | t.Flags | t.Symbolic | t.Seconds | t.Mask | t.Hex | t.Elements
+
+
 def _integer(d: Directive, node: t.Node, c: Context) -> tuple[str, Make]:
-    if isinstance(node, t.Str | t.DynamicText | t.Flags | t.Symbolic | t.Seconds | t.Mask | t.Hex | t.Elements):
+    if isinstance(node, _TEXTS):
         if isinstance(node, t.Seconds):
             make = text_of(node, Directive(), c)
             return d.python("d"), lambda r: list(map(int, make(r)))
@@ -144,15 +188,22 @@ def _alternate(d: Directive) -> Callable[[int], str]:
 
 def _numbers(value: Number, size: int, signed: bool) -> Make:
     """A column of Python's numbers, cut to what the directive prints."""
-    of, mask = value.of, value.mask
+    column = _column(value, size, signed)
+    return lambda r: column(r).tolist()
+
+
+def _column(value: Number, size: int, signed: bool) -> Callable[[Records], Column]:
+    """u8, or i8 where ``signed``."""
+    of, mask = value.of, np.uint64(value.mask)
     if size == 8:
         if value.width == 4 and not signed:  # an int where a long is printed: its 32 bits, as the caller passes them
-            return lambda r: (of(r) & np.uint64(mask)).tolist()
-        return (lambda r: of(r).view(np.int64).tolist()) if signed else (lambda r: of(r).tolist())
-    kind, view = f"u{size}", f"i{size}"
+            return lambda r: of(r) & mask
+        return (lambda r: of(r).view(np.int64)) if signed else of
     if signed:
-        return lambda r: of(r).astype(kind).view(view).tolist()
-    return lambda r: of(r).astype(kind).tolist()
+        kind, view = f"u{size}", f"i{size}"
+        return lambda r: of(r).astype(kind).view(view).astype(np.int64)
+    cut = np.uint64((1 << 8 * size) - 1)
+    return lambda r: of(r) & cut
 
 
 def _memo(value: Number, size: int, signed: bool, of: Callable[[int], str]) -> Make:
