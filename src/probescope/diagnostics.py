@@ -103,6 +103,11 @@ def render(d: Diagnostic, *, color: bool = False) -> str:
     return "\n".join(out)
 
 
+def context(d: Diagnostic) -> str:
+    """The line of the source with the place marked below it; empty without a place."""
+    return "\n".join(_caret(d))
+
+
 def render_all(ds: Iterable[Diagnostic], *, color: bool = False) -> str:
     return "\n".join(render(d, color=color) for d in ds)
 

@@ -76,6 +76,7 @@ class Builder:
         self.parameters = tuple(self.function.new_reg() for _ in range(parameters))
         self.function.parameters = self.parameters
         self.span = NOWHERE
+        self.called = ""  # the helper that was called last
         self._blocks = 0
         self._ops: list[Op] | None = None
         self.current = self.block()
@@ -320,6 +321,7 @@ class Builder:
     def call(self, helper: str, *args: Reg, pure: bool | None = None) -> Reg:
         """A helper by its name in ``kernel/uapi/helpers.py``. ``pure``: drop the call if nobody reads the result
         (default: by table)."""
+        self.called = helper
         return self._call("call", helper, args, helper in PURE_HELPERS if pure is None else pure)
 
     def kfunc(self, name: str, *args: Reg, pure: bool = False) -> Reg:

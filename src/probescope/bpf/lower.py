@@ -263,10 +263,10 @@ class Lower:
             b.jump(on)
         b.place(on)
 
-    def count(self, kind: CounterKind, map_: str = "", span: Span | None = None) -> None:
-        """One more loss or error of this kind, here."""
+    def count(self, kind: CounterKind, map_: str = "", span: Span | None = None, helper: str = "") -> None:
+        """One more loss or error of this kind, here. ``helper``: the one of the kernel's that failed."""
         where = self.b.span if span is None else span
-        off = self.pieces.counter(kind, self.clause.id, where if where.line else NOWHERE, map_)
+        off = self.pieces.counter(kind, self.clause.id, where if where.line else NOWHERE, map_, helper)
         self.b.atomic("add", self.b.map_value(COUNTERS, off), 0, self.b.const(1), 8)
 
     # --- memory -------------------------------------------------------------------------------------------------------

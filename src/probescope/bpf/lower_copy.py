@@ -98,6 +98,7 @@ def read_text(l: Lower, dst: Place, size: int, source: Reg, helper: str, *, limi
         if limit is not None:  # if it fails the helper clears no more than that
             l.unless("slt", got, 0, lambda: clear(l, dst, size))
         _clear_rest(l, dst, size, got)
+    l.b.called = helper
     return got
 
 

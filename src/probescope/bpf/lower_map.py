@@ -45,6 +45,12 @@ def lookup(l: Lower, storage: Storage, at: Reg) -> Reg:
     return l.b.call("map_lookup_elem", l.b.map(storage.spec.name), at)
 
 
+def _miss(l: Lower, storage: Storage, e: x.MapGet) -> None:
+    """On the way of a key that is not there. ``lookup`` is what the reader of a script is told."""
+    if l.program.settings.count_misses:
+        l.count("lookup", storage.decl.name, e.span, "map_lookup_elem")
+
+
 def alone(l: Lower, storage: Storage) -> Place:
     """The value of a map without key."""
     return Place(l.b.map_value(storage.spec.name), 0, "value", storage.spec.value_size)
@@ -66,8 +72,12 @@ def get(l: Lower, e: x.MapGet) -> Reg:
         b = l.b
         out = b.reg()
         b.assign_imm(out, 0)
-        there, done = b.block(), b.block()
-        b.branch_imm("ne", found, 0, there, done)
+        there, missing, done = b.block(), b.block(cold=True), b.block()
+        b.branch_imm("ne", found, 0, there, missing if l.program.settings.count_misses else done)
+        if l.program.settings.count_misses:
+            b.place(missing)
+            _miss(l, storage, e)
+            b.jump(done)
         b.place(there)
         b.assign(out, l.get(Place(found, 0), e.type))
         b.place(done)
@@ -96,6 +106,7 @@ def get_place(l: Lower, e: x.MapGet) -> Place:
         copy(l, out, Place(found, 0), size)
         b.jump(done)
         b.place(missing)
+        _miss(l, storage, e)
         clear(l, out, size)
         b.place(done)
         return out
@@ -106,6 +117,7 @@ def get_place(l: Lower, e: x.MapGet) -> Place:
     b.assign(address, found)
     b.jump(done)
     b.place(missing)
+    _miss(l, storage, e)
     b.assign(address, l.address(zeros(l, size)))
     b.place(done)
     return Place(address, 0)

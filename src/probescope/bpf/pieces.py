@@ -63,10 +63,10 @@ class Pieces:
         self._used.add(name)
         return name
 
-    def counter(self, kind: CounterKind, clause: int, span: Span = NOWHERE, map_: str = "") -> int:
+    def counter(self, kind: CounterKind, clause: int, span: Span = NOWHERE, map_: str = "", helper: str = "") -> int:
         """Byte offset, in the counters map, of the word for this loss or error."""
         self.use(COUNTERS)
-        return 8 * self.counters.setdefault(Counter(kind, clause, map_, span), len(self.counters))
+        return 8 * self.counters.setdefault(Counter(kind, clause, map_, span, helper), len(self.counters))
 
     def put_off(self, action: int) -> int:
         """Byte offset, in the late map, of the words of an action."""

@@ -141,6 +141,7 @@ CounterKind = Literal[
     "ring_full",
     "map_full",
     "read",
+    "lookup",  # only where the program's settings say so
     "div0",
     "bounds",
     "loop",
@@ -163,6 +164,7 @@ class Counter:
     clause: int = -1
     map: str = ""
     span: Span = Span()
+    helper: str = ""  # of the kernel, that failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class OwnClauses:
         """What clauses in user space could not do."""
         from probescope.collect.losses import of_clauses
 
-        return of_clauses(self._machine.program, self._machine.errors, everything=everything)
+        return of_clauses(self._machine.program, self._machine.errors, self._machine.misses, everything=everything)
 
     def _run(self, step: Step, start_ns: int) -> None:
         if isinstance(step, RunOnce):

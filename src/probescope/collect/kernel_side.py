@@ -195,7 +195,8 @@ class KernelSide:
         self._attached = False
 
     def losses(self, *, final: bool) -> Iterator[Lost]:
-        return self._losses.final(everything=self.options.everything) if final else self._losses.urgent()
+        everything = self.options.everything
+        return self._losses.final(everything=everything) if final else self._losses.urgent(everything=everything)
 
     def stack_map(self, type_: Opaque, *, unwound: bool = False) -> Map | None:
         """The table of stacks of one kind and depth; a depth that the kernel does not allow was cut to its greatest.

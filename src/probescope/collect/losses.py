@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from probescope.bpf.storage import read_counters
 from probescope.bpf.unit import Counter, Object
-from probescope.diagnostics import Diagnostic, Span, place
+from probescope.diagnostics import Diagnostic, Span, context, place
 from probescope.ir.program import Program
 from probescope.kernel.bpf_map import Map
 from probescope.model.output import Lost
@@ -20,6 +20,7 @@ ABOUT: dict[str, str] = {
     "ring_full": "events were lost: the ring was full",
     "map_full": "updates were dropped: {map} was full",
     "read": "reads of memory failed: they gave zero",
+    "lookup": "Can't lookup map element because it does not exist.",
     "div0": "divisions by zero: they gave 1",
     "bounds": "accesses were outside of an array: they gave 0",
     "loop": "loops were cut: they reached the greatest number of turns",
@@ -32,7 +33,7 @@ ABOUT: dict[str, str] = {
 }
 _HINTS: dict[str, str] = {
     "unwind_late": "those that follow are whole; trace one process (-p) to have its tables from the start",
-    "read": "a probe cannot wait for memory that is not in RAM yet; kptr() and uptr() say whose memory it is",
+    "read": "it gave zero; a probe cannot wait for memory that is not in RAM; kptr() and uptr() say whose memory it is",
     "loop": "let it break out earlier, or go over fewer things",
     "stack": "fewer different stacks collide less: keep fewer frames, as in kstack(3), or add a predicate",
 }
@@ -42,6 +43,10 @@ SHOWN: frozenset[str] = frozenset(
 )
 """Kinds that are told always; the others (a failed read is often part of the plan) only when asked for with ``-k``."""
 
+_EFAULT = 14
+OF_HELPERS: dict[str, tuple[str, int]] = {"read": ("Bad address", -_EFAULT), "lookup": (ABOUT["lookup"], 0)}
+"""What is told of a helper of the kernel that failed, and its answer: in the words that bpftrace has for it."""
+
 URGENT: frozenset[str] = frozenset({"ring_full"})
 """Kinds that are told while the session runs: who reads a stream must know that there is a hole in it."""
 
@@ -49,10 +54,14 @@ EVERY_NS = 1_000_000_000
 DEFAULT_KEYS = 4096
 
 
-def of_clauses(program: Program, errors: Mapping[tuple[str, int], int], *, everything: bool) -> Iterator[Lost]:
-    """What clauses that user space ran could not do: ``errors`` as ``evaluate.Machine`` counts them, by kind and
-    clause."""
+def of_clauses(
+    program: Program, errors: Mapping[tuple[str, int], int], misses: Mapping[Span, int], *, everything: bool
+) -> Iterator[Lost]:
+    """What clauses that user space ran could not do: ``errors`` and ``misses`` as ``evaluate.Machine`` counts them, by
+    kind and clause, and by place."""
     spans = {c.id: c.span for c in program.clauses}
+    for span, count in misses.items():
+        yield _of_helper(program, Counter("lookup", span=span, helper="map_lookup_elem"), count)
     for (kind, clause), count in errors.items():
         if kind in SHOWN or everything:
             about = ABOUT[kind].format(map="a map")
@@ -61,6 +70,13 @@ def of_clauses(program: Program, errors: Mapping[tuple[str, int], int], *, every
 
 def _place(program: Program, span: Span) -> str:
     return place(Diagnostic("warning", "", span, source=program.source))
+
+
+def _of_helper(program: Program, counter: Counter, count: int) -> Lost:
+    about, code = OF_HELPERS[counter.kind]
+    where = Diagnostic("warning", "", counter.span, source=program.source)
+    hint = _HINTS.get(counter.kind, "")
+    return Lost(counter.kind, count, about, hint, place(where), counter.helper, code, context(where))
 
 
 class Losses:
@@ -89,13 +105,14 @@ class Losses:
             return []
         return read_counters(self._map.lookup(bytes(4)) or bytes(self._map.value_size))
 
-    def urgent(self) -> Iterator[Lost]:
-        """At most once a second: what a reader of the stream has to know now."""
+    def urgent(self, *, everything: bool = False) -> Iterator[Lost]:
+        """At most once a second: what a reader of the stream has to know now, or wants to."""
         now = time.monotonic_ns()
-        if not self._urgent or now < self._next_ns:
+        wanted = URGENT | frozenset(OF_HELPERS) if everything else URGENT
+        if now < self._next_ns or not (self._urgent or everything):
             return
         self._next_ns = now + EVERY_NS
-        yield from self._new(URGENT)
+        yield from self._new(wanted)
 
     def final(self, *, everything: bool = False) -> Iterator[Lost]:
         yield from self._new(frozenset(ABOUT) if everything else SHOWN)
@@ -112,6 +129,8 @@ class Losses:
                 yield self._lost(counter, total - told, total)
 
     def _lost(self, counter: Counter, count: int, total: int) -> Lost:
+        if counter.helper:
+            return _of_helper(self._program, counter, count)
         about = ABOUT[counter.kind].format(map=f"@{counter.map}")
         if total > count:
             about += f" ({total} in all)"

@@ -257,10 +257,13 @@ class ExprCompiler:
 
     def _mapget(self, x: e.MapGet) -> Run:
         key, name, unset, t = self.optional(x.key), x.map, zero(x.type), x.type
+        counts, misses = self.machine.program.settings.count_misses and x.key is not None, self.machine.misses
 
         def run(f: Frame) -> Any:
             value = self.store.get(name, key(f))
             if value is None:
+                if counts:
+                    misses[x.span] = misses.get(x.span, 0) + 1
                 return unset
             return wrap(value, t) if is_integer(t) else value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from probescope.diagnostics import Span
 from probescope.evaluate.expr import ExprCompiler, Run
 from probescope.evaluate.store import Store
 from probescope.evaluate.world import EffectHandler, Emitter, Event, Frame
@@ -22,7 +23,8 @@ def _no_effect(kind: str, args: tuple[Any, ...], clause: Clause) -> None:
 
 class Machine:
     """Runs the clauses of one program against ``store``. ``emit`` gets every record; ``errors`` counts, by kind and
-    clause id, what ``ir/expr.py`` says is counted."""
+    clause id, what ``ir/expr.py`` says is counted; ``misses``, by place, reads of map entries that were not there, if
+    the program's settings ask for it."""
 
     def __init__(
         self,
@@ -39,6 +41,7 @@ class Machine:
         self.types = types
         self.effect = effect
         self.errors: dict[tuple[str, int], int] = {}
+        self.misses: dict[Span, int] = {}
         self._clauses = {c.id: c for c in program.clauses}
         self._compiled: dict[int, tuple[Run | None, Do]] = {}
 

@@ -110,6 +110,7 @@ class Settings:
     truncation_mark: str = ".."
     cpp_demangle: bool = True
     lazy_symbols: bool = False
+    count_misses: bool = False  # count reads of map entries that are not there
     show_debug_info: bool = True  # source lines and inlined functions of stacks, where they are known
     missing_probes: Literal["error", "warn", "ignore"] = "error"  # those that the kernel refuses
 

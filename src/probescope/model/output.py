@@ -89,6 +89,9 @@ class Lost(Output):
     about: str
     hint: str = ""
     place: str = ""
+    helper: str = ""  # of the kernel, that failed with ``code``
+    code: int = 0
+    context: str = field(default="", compare=False, repr=False)  # the line of the script, with the place marked
 
 
 @dataclass(frozen=True, slots=True)

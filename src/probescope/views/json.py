@@ -95,6 +95,10 @@ def document(o: Output) -> dict[str, Any] | None:
 
 
 def _lost(o: Lost) -> dict[str, Any]:
+    if o.helper:  # without a count it happened once
+        times = {"count": o.count} if o.count > 1 else {}
+        told = {"msg": o.about, "helper": o.helper, "retcode": o.code}
+        return {"type": "helper_error", **times, **told, **located(o.place)}
     kind = {"ring_full": "lost_events", "read": "helper_error"}.get(o.kind, "runtime_error")
     out: dict[str, Any] = {"type": kind, "count": o.count, "data": {"events": o.count, "kind": o.kind}, "msg": o.about}
     if o.place:

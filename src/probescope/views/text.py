@@ -155,4 +155,8 @@ LEADS = {
 def lost_text(o: Lost) -> str:
     place = f"{o.place}: " if o.place else ""
     hint = f"\nHINT: {o.hint}" if o.hint else ""
+    if o.helper:
+        times = f" ({o.count} times)" if o.count > 1 else ""
+        more = f"Additional Info - helper: {o.helper}, retcode: {o.code}"
+        return "\n".join(filter(None, (f"{place}WARNING: {o.about}{times}", more, o.context))) + f"{hint}\n"
     return f"{place}WARNING: {LEADS.get(o.kind, '')}{o.count} {o.about}{hint}\n"

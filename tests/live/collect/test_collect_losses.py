@@ -94,7 +94,24 @@ def test_collect_failed_reads_only_when_asked() -> None:
     assert quiet.said == ""
     assert "@[]: 5" in quiet.lines
     told = run(program, "-k", "-c", f"{work()} numbers 5").said
-    assert len(re.findall(r"stdin:1:\d+-\d+: WARNING: 5 reads of memory failed", told)) == 2
+    found = re.findall(
+        r"stdin:1:\d+-\d+: WARNING: Bad address \(5 times\)\nAdditional Info - helper: (\w+), retcode: -14", told
+    )
+    assert len(found) == 2
+    assert set(found) <= {"probe_read_user", "probe_read_user_str"}
+
+
+@pytest.mark.parametrize("via", ["bpf", "auto"])
+def test_collect_entries_that_are_not_there(via: str) -> None:
+    """-k tells of each read of a map that found nothing, in bpftrace's words, wherever the clause ran; without it
+    nothing is counted."""
+    program = 'begin { @[1] = 2; print(@[1] + @[7]); @s["a"] = "b"; print(@s["x"]); exit(); }'
+    assert not run(program, "--via", via).said
+    told = run(program, "-k", "--via", via).said
+    said = "WARNING: Can't lookup map element because it does not exist."
+    more = "Additional Info - helper: map_lookup_elem, retcode: 0"
+    for place, mark in (("stdin:1:32-36", 31), ("stdin:1:60-67", 59)):
+        assert f"{place}: {said}\n{more}\n{program}\n{' ' * mark}~" in told, told
 
 
 @pytest.mark.parametrize("via", ["bpf", "auto"])
@@ -119,4 +136,4 @@ def test_collect_memory_that_is_not_there_yet() -> None:
     program = f'uprobe:{work()}:cold {{ printf("[%s]\\n", str(arg0)); }}'
     done = run(program, "-k", "-c", f"{work()} cold 2")
     assert done.lines == ["[]", "[]"]
-    assert re.search(r"WARNING: 2 reads of memory failed: they gave zero\nHINT: .* not in RAM", done.err)
+    assert re.search(r"WARNING: Bad address \(2 times\)\n(.*\n)+HINT: it gave zero; .* not in RAM", done.err)

@@ -91,6 +91,6 @@ def test_collect_runs_that_the_kernel_refused(kernel: Kernel, told: Losses) -> N
 def test_collect_losses_of_clauses_in_user_space() -> None:
     """The evaluator counts by kind and clause; the place is the clause's."""
     errors = {("read", 4): 2, ("loop", 4): 1}
-    (lost,) = of_clauses(PROGRAM, errors, everything=False)
+    (lost,) = of_clauses(PROGRAM, errors, {}, everything=False)
     assert (lost.kind, lost.count, lost.place) == ("loop", 1, "s.bt:1:3-9")
-    assert len(list(of_clauses(PROGRAM, errors, everything=True))) == 2
+    assert len(list(of_clauses(PROGRAM, errors, {}, everything=True))) == 2

@@ -2,6 +2,7 @@
 
 import pytest
 
+from probescope.diagnostics import Span
 from probescope.evaluate.machine import Machine
 from probescope.evaluate.store import MemoryStore
 from probescope.evaluate.world import Blank
@@ -207,6 +208,18 @@ def test_map_reads():
         maps=(M,),
     )
     assert out == [10, 0, False, True, False]
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_reads_of_what_is_not_there_are_counted_if_asked_for(asked):
+    """By place; a map without key always has its value."""
+    span = Span(1, 5, 1, 9)
+    clause = Clause(0, (SITE,), (Emit(0, (MapGet(I64, "m", i(9), span=span),)), Emit(0, (MapGet(I64, "s", None),))))
+    actions, settings = (Action("print", (I64,)),), Settings(count_misses=asked)
+    program = Program((clause,), (M, MapDecl("s", None, I64)), actions, settings)
+    machine = Machine(program, MemoryStore(program), lambda _a, _v: None)
+    machine.run(0, Memory())
+    assert machine.misses == ({span: 1} if asked else {})
 
 
 def test_aggregations():

@@ -1,10 +1,11 @@
 """Text as users of bpftrace know it: expected blocks are what bpftrace itself prints for the same values."""
 
+from probescope.frozen import replace
 from probescope.model.aggregate import monoid
 from probescope.model.output import Attached, Lost, MapOut, Text, ValueOut
 from probescope.model.types import BOOL, I64, U64, Agg, Array, Record, String, Tuple
 from probescope.views.json import JsonView
-from probescope.views.text import TextView
+from probescope.views.text import TextView, lost_text
 
 
 def _state(agg: Agg, *values: int):
@@ -112,6 +113,20 @@ def test_json_of_bytes_that_are_not_text():
     """A file name of arbitrary bytes still gives valid JSON."""
     assert JsonView().show(Text("printf", b"\xff".decode("utf-8", "surrogateescape")))[0] == (
         '{"type": "printf", "data": "\\\\xff"}\n'
+    )
+
+
+def test_helpers_that_failed():
+    """bpftrace's own form (src/output of 0.26); ours adds a count where there is more than one."""
+    one = Lost("read", 1, "Bad address", "", "stdin:1:87-100", "probe_read_user", -14, "text\n ~~")
+    assert JsonView().show(one)[0] == (
+        '{"type": "helper_error", "msg": "Bad address", "helper": "probe_read_user", "retcode": -14, '
+        '"filename": "stdin", "line": 1, "col": 87}\n'
+    )
+    assert '"count": 3, "msg"' in JsonView().show(replace(one, count=3))[0]
+    assert lost_text(replace(one, count=3, hint="wait")) == (
+        "stdin:1:87-100: WARNING: Bad address (3 times)\n"
+        "Additional Info - helper: probe_read_user, retcode: -14\ntext\n ~~\nHINT: wait\n"
     )
 
 
