@@ -34,6 +34,8 @@ def lower(request: Request) -> tuple[Program, tuple[Diagnostic, ...]]:
     done = compile_script(Source(request.name, request.text), environment(request))
     program = known_to_ftrace(done.program)
     program = _following(program, request) if request.follow else program
+    if request.everything:
+        program = replace(program, settings=replace(program.settings, count_misses=True))
     return _witnessed(program), done.warnings
 
 
