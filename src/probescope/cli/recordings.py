@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from probescope.collect.recorded.missing import Missing
     from probescope.collect.recorded.search import Search
     from probescope.collect.recorded.told import ToldBatch
     from probescope.formats.perfdata.reader import PerfData
@@ -157,16 +158,24 @@ class Opened:
             first, last = found
         return (first, last) if last > first else (0, 0)
 
+    def missing(self) -> list[Missing]:
+        """What has no names, so far."""
+        from probescope.collect.recorded.missing import missing
+        from probescope.kernel.packages import advice
+
+        return missing(self.told.symbols, advice)
+
     def tell_missing(self, out: TextIO) -> None:
-        """The modules whose functions have no names, the most frequent first."""
-        missing = sorted(self.told.symbols.missing.items(), key=lambda item: -item[1])
-        named = [(m, n) for m, n in missing if m and not m.startswith("[")]
-        if named:
-            listed = ", ".join(f"{m} ({n})" for m, n in named[:5]) + (", ..." if len(named) > 5 else "")
-            out.write(f"WARNING: functions without a name: {listed}\n")
-            out.write(
-                "HINT: install their debug symbols (Debian: PACKAGE-dbgsym), or read the recording where it was made\n"
-            )
+        """The modules whose functions have no names, the most frequent first; stacks that were not recorded whole."""
+        from probescope.collect.recorded.missing import lines
+
+        found = self.missing()
+        if found:
+            out.write("WARNING: functions without a name:\n" + "".join(f"{line}\n" for line in lines(found)))
+        cut, unwound = self.told.unwinder.cut, self.told.unwinder.unwound
+        if cut * 100 > unwound:
+            out.write(f"NOTE: {cut} of {unwound} stacks are longer than what was recorded of them\n")
+            out.write("HINT: record more of each: --call-graph dwarf,32768\n")
 
     def tell_damage(self, out: TextIO) -> None:
         tell_damage(self.recording.name, self.recording.damage, out)

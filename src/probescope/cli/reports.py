@@ -174,6 +174,7 @@ class Report:
         if self.args.format == "json":
             for block in blocks:
                 self._json(block, write)
+            self._missing(write)
             return bool(blocks)
         if blocks and not self.args.quiet:
             if not self.args.header:
@@ -214,6 +215,15 @@ class Report:
         for piece in table.text():
             write(piece)
         write("\n\n")
+
+    def _missing(self, write: Write) -> None:
+        """What has no names, as the last object, if anything."""
+        import json
+
+        found = self.opened.missing()
+        if found:
+            told = [{"module": m.module, "places": m.places, "why": m.why, "help": m.help} for m in found]
+            write(json.dumps({"missing_symbols": told}) + "\n")
 
     def _json(self, block: Block, write: Write) -> None:
         import json

@@ -181,7 +181,7 @@ def test_json_adds_up(mixed: str) -> None:
     shares: dict[str, float] = {}
     for line in done.stdout.splitlines():
         row = json.loads(line)
-        if row["event"] == "cpu-clock":
+        if row.get("event") == "cpu-clock":
             shares[row["comm"]] = shares.get(row["comm"], 0) + row["percent"]
     table = {r[3]: float(r[0]) for r in rows(ours.split("event 'cpu-clock'")[1].split("# Samples")[0])}
     assert {k: round(v) for k, v in shares.items()} == {k: round(v) for k, v in table.items()}

@@ -181,6 +181,11 @@ class Files:
             self._modules[key] = self._vdso(build_id) if m.path == VDSO else self._open(m.path, build_id, inode, pid)
         return self._modules[key]
 
+    def stripped(self, path: str) -> bool:
+        """Whether a file that was found lacks a whole symbol table."""
+        found = [m for (p, _, _), m in self._modules.items() if p == path and m is not None]
+        return any(not m.named for m in found)
+
     def build_id_of(self, path: str) -> str:
         return self._build_ids.get(path, "")
 
