@@ -21,8 +21,9 @@ class ResolveContext:
     ``need_fields``: whether ``args`` is used at all; without it, formats and types are not read.
     ``max_strlen``: capacity in bytes of strings whose length is known only at run time.
     ``max_probes``: the greatest number of sites that one program may have. ``unsafe``: raw kernel addresses are
-    allowed. ``debug_dirs``: more folders to look for debug files in (``--debuginfo``). ``programs``: what was read of
-    binaries' debug information (``uprobe_types.ProgramTypes``), made on first use.
+    allowed. ``tries``: kernel functions that are not known are tried all the same. ``debug_dirs``: more folders to look
+    for debug files in (``--debuginfo``). ``programs``: what was read of binaries' debug information
+    (``uprobe_types.ProgramTypes``), made on first use.
     """
 
     pid: int = -1
@@ -33,6 +34,7 @@ class ResolveContext:
     max_strlen: int = 1024
     max_probes: int = 1024
     unsafe: bool = False
+    tries: bool = False
     debug_dirs: tuple[str, ...] = ()
     programs: Any = field(default=None, repr=False)
     cache: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)

@@ -109,7 +109,7 @@ def _by_name(spec: ProbeSpec, ctx: ResolveContext) -> Site:
     there = _module_of(spec)
     if there is None:
         missing = _unknown(spec)
-        if not ctx.unsafe:
+        if not ctx.tries:
             raise missing
         site = _site(spec, spec.name, module, ctx, traceable=False)
         return replace(site, doubt=missing.doubt, notes=missing.hints)

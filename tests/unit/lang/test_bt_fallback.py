@@ -12,7 +12,7 @@ from probescope.lang.bt.frontend import ScriptOptions, read_script
 from probescope.lang.bt.printer import program_text
 
 
-def _lower(text, *, missing=(), unusable=()):
+def _lower(text, *, missing=(), unusable=(), doubtful=()):
     env = environment()
     asked = []
 
@@ -20,7 +20,8 @@ def _lower(text, *, missing=(), unusable=()):
         asked.append(spec.text)
         if spec.name in missing:
             raise ProbeError(f"there is no {spec.name}")
-        return env.resolve(spec, need_fields)
+        found = env.resolve(spec, need_fields)
+        return [replace(s, doubt="it is not traceable") for s in found] if spec.name in doubtful else found
 
     def unserved(site):
         return "not on this kernel" if any(word in site.name for word in unusable) else ""
@@ -41,6 +42,13 @@ def test_what_cannot_be_used_is_passed_over():
     sites, _, notes = _lower("kprobe:a ?? rawtracepoint:t { }", unusable={"kprobe"})
     assert sites == ["rawtracepoint:t"]
     assert "kprobe:a: not on this kernel" in notes[0]
+
+
+def test_what_may_not_be_there_is_none_of_them():
+    """With --unsafe a function that nobody knows is tried: not where another can be had."""
+    sites, _, notes = _lower("kprobe:a ?? kprobe:b { }", doubtful={"a"})
+    assert sites == ["kprobe:b"]
+    assert "kprobe:a: it is not traceable" in notes[0]
 
 
 def test_it_binds_tighter_than_the_comma():

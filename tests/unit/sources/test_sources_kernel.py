@@ -156,7 +156,7 @@ def test_unsafe_tries_what_is_not_known(machine: FakeHost) -> None:
     with pytest.raises(NoSuchProbe) as e:
         resolve(ProbeSpec("kprobe", "vmlinux", "vfs_raed"))
     assert e.value.doubt.startswith("vfs_raed is not traceable")
-    (site,) = resolve(ProbeSpec("kprobe", "vmlinux", "vfs_raed"), unsafe=True)
+    (site,) = resolve(ProbeSpec("kprobe", "vmlinux", "vfs_raed"), tries=True)
     assert (site.name, site.attach) == ("kprobe:vmlinux:vfs_raed", KprobeAttach("vfs_raed"))
     assert site.doubt == e.value.doubt
     assert "did you mean kprobe:vfs_read?" in site.notes
@@ -170,7 +170,7 @@ def test_a_list_of_what_may_be_probed(machine: FakeHost) -> None:
     assert resolve(ProbeSpec("kprobe", name="vfs_read"))[0].doubt == ""
     with pytest.raises(NoSuchProbe, match="not on the list"):
         resolve(ProbeSpec("kprobe", name="no_btf"))
-    assert "not traceable" in resolve(ProbeSpec("kprobe", name="no_btf"), unsafe=True)[0].doubt
+    assert "not traceable" in resolve(ProbeSpec("kprobe", name="no_btf"), tries=True)[0].doubt
     kernel_functions.choose_list("")
     assert resolve(ProbeSpec("kprobe", name="no_btf"))[0].doubt == ""
     kernel_functions.choose_list("/nothing")

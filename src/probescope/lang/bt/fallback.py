@@ -61,7 +61,7 @@ def choose(env: Environment, ranks: Sequence[Rank], fields: bool) -> Chosen:
                 first = first or e
                 reasons.append(f"{point.written}: {e.what}")
                 continue
-            unusable = {s.name: why for s in sites if (why := s.reason or env.unserved(s))}
+            unusable = {s.name: why for s in sites if (why := s.reason or s.doubt or env.unserved(s))}
             found += [(s, point) for s in sites if s.name not in unusable]
             reasons += [f"{name}: {why}" for name, why in list(unusable.items())[:1]]
         if found:
