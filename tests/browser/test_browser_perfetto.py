@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import formats_perf as fp
+import formats_traces as traces
 import pytest
 from browser_perfetto import perfetto
-from cli_exports import export, switches
+from cli_exports import export, profile, switches
+from formats_fresh import fresh
+
+from probescope.formats.tracedat.writer import write_tracedat
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -48,3 +53,64 @@ def test_chrome_json(browser: Browser, traced: Path, tmp_path: Path) -> None:
     assert len(theirs) > 10
     events = Counter(re.findall(r"\b(sched:\w+):", fp.script(traced, "-F", "event")))
     assert marks == events
+
+
+def test_perfetto_trace(browser: Browser, traced: Path, tmp_path: Path) -> None:
+    """Perfetto's own tables: who ran where and how long, threads, and every event with its fields."""
+    export(traced, "-o", tmp_path / "a.pftrace")
+    theirs = on_cpus(traced)
+    with perfetto(browser, tmp_path / "a.pftrace") as p:
+        assert p.errors() == []
+        sql = "select ucpu, tid, ts, dur from sched join thread using (utid) where tid != 0 and dur >= 0"
+        assert sorted(row for row in p.query(sql) if row in set(theirs)) == sorted(theirs)
+        events = dict(p.query("select name, count(*) from ftrace_event group by 1"))
+        execs = p.query("""select extract_arg(arg_set_id, 'filename') from ftrace_event
+                           where name = 'sched_process_exec' order by ts""")
+        threads = {tid for (tid,) in p.query("select distinct tid from thread where tid != 0")}
+    text = fp.script(traced, "--ns", "-F", "event,tid,trace")
+    assert events == Counter(name.partition(":")[2] for name in re.findall(r"\b(sched:\w+):", text))
+    assert [name for (name,) in execs] == re.findall(r"filename=(\S+)", text)
+    assert {int(tid) for tid in re.findall(r"(?:next_|prev_)pid=(\d+)", text)} - {0} <= threads
+
+
+def test_perfetto_samples(browser: Browser, tmp_path: Path) -> None:
+    """Samples by thread, and by function at the top of the stack; weights as counters."""
+    recording = profile(tmp_path)
+    export(recording, "-e", "cpu-clock", "-o", tmp_path / "a.pftrace")
+    lines = [s for s in fp.samples(recording, cpu=False) if s.event.startswith("cpu-clock")]
+    with perfetto(browser, tmp_path / "a.pftrace") as p:
+        assert p.errors() == []
+        found = Counter(dict(p.query("select tid, count(*) from perf_sample join thread using (utid) group by 1")))
+        total = p.one(
+            "select max(value) from counter join track on counter.track_id = track.id where name like 'cpu-clock%'"
+        )
+        sql = """select f.name, count(*) from perf_sample s join stack_profile_callsite c on s.callsite_id = c.id
+                 join stack_profile_frame f on c.frame_id = f.id group by 1"""
+        tops = Counter(dict(p.query(sql)))
+        depth = p.one(
+            "select sum(c.depth + 1) from perf_sample s join stack_profile_callsite c on s.callsite_id = c.id"
+        )
+    assert found == Counter(s.tid for s in lines)
+    assert total == sum(s.period for s in lines)
+    rows = map(json.loads, export(recording, "-e", "cpu-clock", "--to", "jsonl").stdout.splitlines())
+    stacks = [[name.removesuffix("_[k]").removesuffix("_[i]") for name in row["stack"]] for row in rows]
+    assert tops == Counter(stack[-1] for stack in stacks)
+    assert depth == sum(map(len, stacks))
+
+
+def test_perfetto_of_trace_dat(browser: Browser, tmp_path: Path) -> None:
+    """trace.dat, which Perfetto cannot read: as many events of each kind as trace-cmd reports."""
+    path = tmp_path / "trace.dat"
+    with path.open("wb") as file:
+        write_tracedat(file, *fresh(("sched", "raw_syscalls"), 4096))
+    export(path, "-o", tmp_path / "a.pftrace")
+    with perfetto(browser, tmp_path / "a.pftrace") as p:
+        events = dict(p.query("select name, count(*) from ftrace_event group by 1"))
+        syscalls = p.one("select count(*) from slice where name like 'sys_%'")
+        wrong = p.errors()
+    theirs = Counter(
+        m[1] for line in traces.theirs(path) if (m := re.search(r"\]\s+(?:\S{4,5}\s+)?[\d.]+: (\w+):", line))
+    )
+    assert events == theirs
+    assert syscalls > 10
+    assert [w for w in wrong if "lost" not in w[0] and "loss" not in w[0]] == []

@@ -56,7 +56,16 @@ NAMES = st.one_of(
     ),
     st.text(st.characters(codec="utf-8"), min_size=1, max_size=8),
 )
-FRAMES = st.builds(CodeFrame, NAMES, st.sampled_from(["", "/bin/a", "[kernel.kallsyms]"]), st.booleans())
+FRAMES = st.builds(
+    CodeFrame,
+    NAMES,
+    st.sampled_from(["", "/bin/a", "[kernel.kallsyms]"]),
+    st.booleans(),
+    st.integers(0, 3),
+    st.sampled_from(["", "a.c"]),
+    st.integers(0, 2),
+    st.booleans(),
+)
 OWNERS = st.builds(Owner, NAMES, st.integers(-1, 5), st.integers(-1, 5))
 
 

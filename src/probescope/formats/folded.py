@@ -23,8 +23,8 @@ def folded(table: StackTable, counts: Counts) -> Iterator[str]:
 
 
 def frame_name(frame: CodeFrame) -> str:
-    """``_[k]`` marks the kernel's. A semicolon would part frames, an end of line stacks."""
-    return frame.name.translate(_PART) + ("_[k]" if frame.kernel else "")
+    """``_[k]`` marks the kernel's, ``_[i]`` what was inlined. A semicolon would part frames, an end of line stacks."""
+    return frame.name.translate(_PART) + ("_[k]" if frame.kernel else "_[i]" if frame.inlined else "")
 
 
 def plain(n: float) -> str:

@@ -3,7 +3,7 @@
     Profile   1 sample_type  2 sample  3 mapping  4 location  5 function  6 string_table  10 duration_nanos
               13 comment  14 default_sample_type
     Sample    1 location ids, innermost first  2 values  3 labels {1 key 2 str 3 num}
-    Location  1 id  2 mapping  3 address  4 line {1 function 2 line}
+    Location  1 id  2 mapping  3 address  4 line {1 function 2 line}, the innermost inlined one first
     Mapping   1 id  5 filename  6 build id  7 has_functions
     Function  1 id  2 name  3 system_name  4 filename
 
@@ -32,6 +32,7 @@ class PprofWriter:
         self._strings: dict[str, int] = {"": 0}
         self._functions: dict[tuple[str, str], int] = {}
         self._modules: dict[str, int] = {}
+        self._locations: dict[tuple[int, ...], bytes] = {}
         self._out = bytearray()
         self._bare = False
 
@@ -50,8 +51,6 @@ class PprofWriter:
             types = own if self._bare else [("samples", "count"), *own]
             for name, unit in types:
                 self._put(data(1, self._named(1, name) + self._named(2, unit)), packer)
-            for i, frame in enumerate(table.frames, 1):
-                self._put(data(4, self._location(i, frame)), packer)
             self._samples(table, counts, packer)
             for (name, file), i in self._functions.items():
                 function = number(1, i) + self._named(2, name) + self._named(3, name) + self._named(4, file)
@@ -78,23 +77,35 @@ class PprofWriter:
     def _named(self, field: int, value: str) -> bytes:
         return number(field, self._string(value)) if value else b""
 
-    def _location(self, i: int, frame: CodeFrame) -> bytes:
-        key = (frame.name, frame.file)
-        function = self._functions.setdefault(key, len(self._functions) + 1)
-        mapping = self._modules.setdefault(frame.module, len(self._modules) + 1) if frame.module else 0
-        line = number(1, function) + (number(2, frame.line) if frame.line else b"")
-        place = (number(2, mapping) if mapping else b"") + (number(3, frame.address) if frame.address else b"")
-        return number(1, i) + place + data(4, line)
+    def _location(self, key: tuple[int, ...], table: StackTable, packer: gzip.GzipFile) -> bytes:
+        """The number of a place as a varint: a function, and before it what is inlined there."""
+        found = self._locations.get(key)
+        if found is None:
+            frames = [table.frames[f] for f in key]
+            found = self._locations[key] = varint(len(self._locations) + 1)
+            module, address = frames[-1].module, frames[-1].address
+            mapping = self._modules.setdefault(module, len(self._modules) + 1) if module else 0
+            place = (number(2, mapping) if mapping else b"") + (number(3, address) if address else b"")
+            lines = b"".join(data(4, self._line(f)) for f in frames)
+            self._put(data(4, number(1, len(self._locations)) + place + lines), packer)
+        return found
+
+    def _line(self, frame: CodeFrame) -> bytes:
+        function = self._functions.setdefault((frame.name, frame.file), len(self._functions) + 1)
+        return number(1, function) + (number(2, frame.line) if frame.line else b"")
 
     def _samples(self, table: StackTable, counts: Counts, packer: gzip.GzipFile) -> None:
         labels = [self._labels(owner) for owner in table.owners]
         parent, frame = table.parent, table.frame
-        ids = [varint(f + 1) for f in range(len(table.frames))]
         for (owner, node), row in counts.sums.items():
             path, at = bytearray(), node
+            held: list[int] = []
             while at > 0:
-                path += ids[frame[at]]
+                held.append(frame[at])
                 at = parent[at]
+                if not at or not table.frames[held[-1]].inlined:
+                    path += self._location(tuple(held), table, packer)
+                    held.clear()
             self._put(data(2, data(1, bytes(path)) + packed(2, map(round, row[self._bare :])) + labels[owner]), packer)
 
     def _labels(self, owner: Owner) -> bytes:

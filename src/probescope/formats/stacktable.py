@@ -27,7 +27,7 @@ MAX_DEPTH = 8192
 
 class CodeFrame(NamedTuple):
     """A function, or a place in one where ``address`` is given. ``module``: the path of its file, or what stands for
-    one (``[kernel.kallsyms]``). ``line`` 0: not known."""
+    one (``[kernel.kallsyms]``). ``line`` 0: not known. ``inlined``: into the next outer frame of its stack."""
 
     name: str
     module: str = ""
@@ -35,6 +35,7 @@ class CodeFrame(NamedTuple):
     address: int = 0
     file: str = ""
     line: int = 0
+    inlined: bool = False
 
 
 class Owner(NamedTuple):

@@ -40,10 +40,13 @@ def decoded(data: bytes) -> tuple[Counter, dict[int, list]]:
     profile = message(gzip.decompress(data))
     strings = [s.decode() for s in profile[6]]
     functions = {f[1][0]: strings[f.get(2, [0])[0]] for f in map(message, profile.get(5, []))}
-    locations = {loc[1][0]: functions[message(loc[4][0])[1][0]] for loc in map(message, profile.get(4, []))}
+    locations = {
+        loc[1][0]: tuple(functions[message(line)[1][0]] for line in reversed(loc[4]))
+        for loc in map(message, profile.get(4, []))
+    }
     sums: Counter = Counter()
     for sample in map(message, profile.get(2, [])):
-        names = tuple(locations[i] for i in reversed(packed(sample[1][0])))
+        names = tuple(name for i in reversed(packed(sample[1][0])) for name in locations[i])
         labels = {
             strings[x[1][0]]: strings[x[2][0]] if 2 in x else signed(x[3][0]) for x in map(message, sample.get(3, []))
         }

@@ -26,6 +26,7 @@ KINDS: dict[str, Kind] = {
     "jsonl": Kind("an object an event, with nested fields and stacks", (".jsonl", ".ndjson")),
     "parquet": Kind("a row an event, for DuckDB, pandas, Spark", (".parquet",)),
     "perf.data": Kind("perf's own, cut down", (".data",), inputs=_EVENTS[:1], seeks=True),
+    "perfetto": Kind("ui.perfetto.dev, with SQL", (".perfetto-trace", ".pftrace", ".perfetto"), inputs=_EVENTS),
     "speedscope": Kind("speedscope.app", (".speedscope.json", ".speedscope")),
 }
 

@@ -157,7 +157,8 @@ class Sampler:
     def _frames(self, frames: Iterable[Frame]) -> Iterator[CodeFrame]:
         for f in frames:
             name = f.name or f"[{f.module.rpartition('/')[2].strip('[]') or 'unknown'}]"
-            yield CodeFrame(name, f.module, f.kernel, f.address if self._addresses else 0)
+            address = f.address if self._addresses else 0
+            yield CodeFrame(name, f.module, f.kernel, address, f.file, f.line, f.inlined)
 
 
 def _hz(attr: Any) -> int:
@@ -187,5 +188,6 @@ def folded_batches(samples: StackSamples, table: StackTable) -> Iterator[SampleB
 
 
 def _code_frame(name: str) -> CodeFrame:
-    kernel = name.endswith("_[k]")
-    return CodeFrame(name.removesuffix("_[k]"), "[kernel.kallsyms]" if kernel else "", kernel)
+    if name.endswith("_[k]"):
+        return CodeFrame(name[:-4], "[kernel.kallsyms]", kernel=True)
+    return CodeFrame(name[:-4], inlined=True) if name.endswith("_[i]") else CodeFrame(name)

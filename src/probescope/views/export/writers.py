@@ -177,6 +177,14 @@ def _perfdata(source: Source | StackSamples, file: BinaryIO, options: Options, n
     return cut_perfdata(source, file)
 
 
+def _perfetto(source: Source | StackSamples, file: BinaryIO, options: Options, name: str) -> int:
+    from probescope.views.export.perfetto import write_perfetto
+    from probescope.views.export.source import Source
+
+    assert isinstance(source, Source)
+    return write_perfetto(source, file, options.weight, _build_ids(source))
+
+
 def _rows(source: Source | StackSamples, *, nested: bool = False) -> tuple[list[str], Iterator[Chunk]]:
     from probescope.views.export.rows import Rows, folded_chunk
     from probescope.views.flame.stacks import StackSamples
@@ -208,6 +216,7 @@ _WRITERS: dict[str, Callable[[Source | StackSamples, BinaryIO, Options, str], in
     "jsonl": _jsonl,
     "parquet": _parquet,
     "perf.data": _perfdata,
+    "perfetto": _perfetto,
     "pprof": _pprof,
     "speedscope": _speedscope,
 }

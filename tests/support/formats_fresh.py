@@ -1,0 +1,54 @@
+"""A recording made now, in a private instance of tracefs: pages as the kernel gives them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from probescope.formats.tracedat.writer import Head, Pages
+
+TRACEFS = Path("/sys/kernel/tracing")
+
+
+def pages(path: Path) -> Iterator[bytes]:
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        while data := os.read(fd, 4096):
+            yield data.ljust(4096, b"\0")
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(fd)
+
+
+def fresh(systems: Sequence[str], kilobytes: int = 512) -> tuple[Head, list[Pages]]:
+    """All events of these systems of the whole machine while some files are listed; the oldest are lost where the
+    buffers (of each CPU) are too small."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    instance = TRACEFS / "instances" / f"probescope-test-{os.getpid()}"
+    instance.mkdir()
+    try:
+        (instance / "buffer_size_kb").write_text(str(kilobytes))
+        for system in systems:
+            (instance / "events" / system / "enable").write_text("1")
+        subprocess.run(["ls", "-lR", "/usr/share/doc"], stdout=subprocess.DEVNULL, check=False)
+        (instance / "events/enable").write_text("0")
+        cpus = sorted((instance / "per_cpu").glob("cpu*"))
+        found = [Pages("", {int(p.name[3:]): list(pages(p / "trace_pipe_raw")) for p in cpus})]
+    finally:
+        instance.rmdir()
+    events = TRACEFS / "events"
+    formats = {s: tuple(p.read_text() for p in sorted((events / s).glob("*/format"))) for s in ("ftrace", *systems)}
+    head = Head(
+        header_page=(events / "header_page").read_text(),
+        header_event=(events / "header_event").read_text(),
+        formats=formats,
+        kallsyms=Path("/proc/kallsyms").read_bytes(),
+        cmdlines=(TRACEFS / "saved_cmdlines").read_bytes(),
+    )
+    return head, found
