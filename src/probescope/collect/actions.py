@@ -115,9 +115,11 @@ class Actions:
         if action.kind not in ("errorf", "warnf"):
             self.sink(Text(action.kind, text, done))
             return
-        place = action.params[0] if action.params else ""
+        place, callers = (*action.params, "", "")[:2]
         level = "ERROR" if action.kind == "errorf" else "WARNING"
-        self.sink(Text(action.kind, f"{place}: {level}: {text}" if place else f"{level}: {text}", done, text, place))
+        line = f"{place}: {level}: {text}" if place else f"{level}: {text}"
+        line += "" if line.endswith("\n") else "\n"
+        self.sink(Text(action.kind, line + callers, done, text, place))
 
     def _print(self, action: Action, values: tuple[Any, ...]) -> None:
         t = action.types[0]

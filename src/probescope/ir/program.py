@@ -60,7 +60,7 @@ class Clause:
 
 ActionKind = Literal[
     "printf",  # format, values -> text
-    "errorf",
+    "errorf",  # params: where it is in the script; text about the macros that it came out of
     "warnf",
     "debugf",
     "print",  # one value, with a newline

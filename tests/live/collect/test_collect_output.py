@@ -69,6 +69,19 @@ def test_collect_quiet_and_where_things_go() -> None:
     assert (quiet.out, quiet.err) == ("x\n", "")
 
 
+def test_collect_errors_out_of_macros_tell_who_called_them() -> None:
+    """bpftrace 0.26 says `expanded from`, with the line marked, once for each macro around it (src/output/text.cpp).
+    Each error is a line of its own."""
+    program = 'macro a() { errorf("bad"); } macro b() { a(); warnf("and"); } begin { b(); exit(); }'
+    assert run(program, "-q").err == (
+        f"stdin:1:13-26: ERROR: bad\n"
+        f"stdin:1:42-45: ERROR: expanded from\n{program}\n{' ' * 41}~~~\n"
+        f"stdin:1:71-74: ERROR: expanded from\n{program}\n{' ' * 70}~~~\n"
+        f"stdin:1:47-59: WARNING: and\n"
+        f"stdin:1:71-74: WARNING: expanded from\n{program}\n{' ' * 70}~~~\n"
+    )
+
+
 def test_collect_errorf_and_warnf_go_to_stderr() -> None:
     """``errorf`` and ``warnf`` keep out of the data."""
     done = run('BEGIN { printf("data\\n"); errorf("bad %d", 1); warnf("hm"); exit(); }', "-q")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from probescope.lang.bt.node import Node
 
 if TYPE_CHECKING:
+    from probescope.diagnostics import Span
     from probescope.lang.bt.ast import Statement
 
 
@@ -154,10 +155,12 @@ class Record(Expr):
 
 
 class Call(Expr):
-    """A function, a builtin with parentheses, or a macro. An argument may be a ``TypeArg``."""
+    """A function, a builtin with parentheses, or a macro. An argument may be a ``TypeArg``. ``callers``: of one that
+    tells its place, the calls of macros that it came out of, innermost first."""
 
     function: str
     args: tuple[Expr, ...]
+    callers: tuple[Span, ...] = ()
 
 
 class TypeArg(Expr):

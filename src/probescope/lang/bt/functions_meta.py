@@ -56,7 +56,7 @@ def assert_(u: Unit, node: ast.Call) -> V:
     v = given(u, node, 0)
     cond = None if v is None else truthy(u, v, node.args[0].span)
     fmt = ast.Str(node.span, "assert failed: %s")
-    failed = errorf_(u, ast.Call(node.span, "errorf", (fmt, node.args[1])))
+    failed = errorf_(u, ast.Call(node.span, "errorf", (fmt, node.args[1]), node.callers))
     if cond is None or not failed.known:
         return NOTHING
     from probescope.ir.program import Action

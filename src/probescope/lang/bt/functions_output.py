@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast as as_kind
 
-from probescope.diagnostics import Diagnostic, place
+from probescope.diagnostics import Diagnostic, Severity, place, render
 from probescope.ir import expr as ir
 from probescope.ir.program import Action, ActionKind
 from probescope.ir.stmt import Return, Stmt
@@ -60,7 +60,7 @@ def _formatted(u: Unit, node: ast.Call) -> V:
     if values is None:
         return NOTHING
     labels = labels_of(node.args[1:])
-    params = (_place(u, node),) if node.function in ("errorf", "warnf") else ()
+    params = _places(u, node) if node.function in ("errorf", "warnf") else ()
     types = tuple(settle(e.type) for e in values)
     kind = as_kind("ActionKind", node.function)
     return effect(u.action(Action(kind, types, fmt, "", params, labels), values, node.span))
@@ -74,8 +74,12 @@ def debugf_(u: Unit, node: ast.Call) -> V:
     return _formatted(u, node)
 
 
-def _place(u: Unit, node: ast.Call) -> str:
-    return place(Diagnostic("error", "", node.span, source=u.source))
+def _places(u: Unit, node: ast.Call) -> tuple[str, ...]:
+    """Where it stands, and, as text for whoever reads it, where the macros around it were called."""
+    level: Severity = "error" if node.function == "errorf" else "warning"
+    own = place(Diagnostic(level, "", node.span, source=u.source))
+    calls = (render(Diagnostic(level, "expanded from", span, source=u.source)) + "\n" for span in node.callers)
+    return (own, "".join(calls)) if node.callers else (own,)
 
 
 def _values(u: Unit, node: ast.Call, fmt: Format) -> list[ir.Expr] | None:

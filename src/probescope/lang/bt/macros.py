@@ -50,6 +50,11 @@ MAX_LEVEL = 200
 MAX_NODES = 500_000
 """Greatest size that macros may blow a program up to, in nodes."""
 
+PLACED = frozenset({"errorf", "warnf", "assert"})
+"""Functions that print their place: also where the macros were called that they stand in."""
+
+MOST_CALLERS = 16
+
 _KINDS = {"$": "a variable", "@": "a map", "": "an expression"}
 
 
@@ -94,6 +99,7 @@ class _Expander:
         self.macros: dict[str, list[Macro]] = {}
         self.frame: _Frame | None = None
         self.chain: tuple[str, ...] = ()
+        self.calls: tuple[Span, ...] = ()  # of the macros that are being expanded, innermost first
         self.level = 0
         self.count = 0
         self.expansions = 0
@@ -250,7 +256,8 @@ class _Expander:
 
     def _call(self, node: Call) -> Node:
         if node.function not in self.macros:
-            return rebuild(node, self.visit)
+            made = rebuild(node, self.visit)
+            return replace(made, callers=self.calls[:MOST_CALLERS]) if self.calls and node.function in PLACED else made
         before = self.count
         args: list[Expr] = []
         sizes: list[int] = []
@@ -317,9 +324,9 @@ class _Expander:
                 frame.exprs[param.name] = arg
                 frame.sizes[param.name] = size
         outside, self.frame = self.frame, frame
-        self.chain = (*self.chain, macro.name)
+        self.chain, self.calls = (*self.chain, macro.name), (node.span, *self.calls)
         body = self.visit(macro.body)
-        self.chain = self.chain[:-1]
+        self.chain, self.calls = self.chain[:-1], self.calls[1:]
         self.frame = outside
         assert isinstance(body, Block)
         if not body.statements and body.value is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from probescope.diagnostics import Span
 
-UNCOMPARED = frozenset({"span", "text", "spec"})
+UNCOMPARED = frozenset({"span", "text", "spec", "callers"})
 
 
 def _inherited(bases: tuple[type, ...]) -> tuple[str, ...]:
