@@ -208,6 +208,8 @@ def _recorded(args: argparse.Namespace, asked: RecordRequest) -> int:
 def told(args: argparse.Namespace, asked: RecordRequest, done: Recorded) -> list[str]:
     """The closing lines."""
     out = [f"[ probescope record: {note} ]" for note in done.notes]
+    if done.limit:
+        out.append("[ probescope record: size limit reached, stopping ]")
     out.append(f"[ probescope record: Woken up {done.woken} times to write data ]")
     for one in done.files:
         samples = f" ({one.samples} samples)" if one.samples >= 0 else ""

@@ -86,7 +86,8 @@ class Files:
 
     @property
     def data_size(self) -> int:
-        return self.writer.data_size
+        """Of the file that is being written."""
+        return self._writer.data_size if self._writer is not None else 0
 
     def records(self, records: Iterable[bytes]) -> None:
         """Many small ones in few writes."""
@@ -104,6 +105,11 @@ class Files:
         self.size = self.size if self.pipe else os.fstat(self._file.fileno()).st_size
         self._file.close()
         self._writer = None
+
+    def settle(self) -> None:
+        """Should we be killed, this much can be read."""
+        if isinstance(self._writer, PerfDataWriter):
+            self._writer.settle()
 
     def flush(self) -> None:
         """What waits to be compressed together goes into the file."""

@@ -79,6 +79,7 @@ class Opener:
                 event = self._try(i, pid, cpu, leader)
             except KernelError as e:
                 if not self._stand_in(i, e):
+                    e.where = self.events[i].name
                     raise
             else:
                 self._settled.add(i)

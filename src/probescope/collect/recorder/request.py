@@ -77,7 +77,8 @@ class Written:
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """``lost`` samples found no room in the rings of ``pages`` pages. ``woken``: how often there was something to be
-    read. ``signal``: number of the one that ended it, 0 for none. ``exit_code``: the command's."""
+    read. ``signal``: number of the one that ended it, 0 for none; ``limit``: the size did. ``exit_code``: the
+    command's."""
 
     files: tuple[Written, ...]
     woken: int
@@ -85,4 +86,5 @@ class Recorded:
     pages: int
     exit_code: int = 0
     signal: int = 0
+    limit: bool = False
     notes: tuple[str, ...] = ()

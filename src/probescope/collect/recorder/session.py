@@ -163,6 +163,7 @@ class _Run:
         r = self._request
         enable_at = begun + r.delay_ms / 1000 if r.delay_ms > 0 else None
         switch_at = begun + r.switch.time_ms / 1000 if r.switch.time_ms else None
+        settle_at = begun
         while not self._over():
             now = time.monotonic()
             if enable_at is not None and now >= enable_at:
@@ -171,6 +172,9 @@ class _Run:
             if switch_at is not None and now >= switch_at:
                 self._switch()
                 switch_at = now + r.switch.time_ms / 1000
+            if now >= settle_at:
+                self._files.settle()
+                settle_at = now + _AT_LEAST_MS / 1000
             due = [t for t in (enable_at, switch_at, now + _AT_LEAST_MS / 1000) if t is not None]
             self._rings.wait(max(0, int((min(due) - now) * 1000) + 1))
             while self._drain() >= self._enough:
@@ -206,10 +210,14 @@ class _Run:
             return True
         if self._child is not None and self._child.ended():
             return True
-        limit = self._request.max_size
-        if limit and self._total + self._files.data_size >= limit:
+        if self._too_large:
             return True
         return self._rings.over and (self._child is None or not self._request.whole_cpus)
+
+    @property
+    def _too_large(self) -> bool:
+        limit = self._request.max_size
+        return bool(limit) and self._total + self._files.data_size >= limit
 
     def _drain(self) -> int:
         """Bytes of the ring that had most."""
@@ -276,6 +284,7 @@ class _Run:
             self._rings.pages,
             code,
             self._signals.stop_asked,
+            self._too_large,
             tuple(self._rings.notes),
         )
 

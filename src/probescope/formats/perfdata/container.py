@@ -9,7 +9,8 @@ A section is offset and size, u64 each. The magic in reverse (2ELIFREP) tells th
 by the attribute size. An entry of ``attrs`` is an attribute and the section of its ids. After the data follow the
 sections of the features, in order of their bits: at ``data.offset + data.size``.
 
-A file whose recorder was killed has data size 0: then the data reach to the end of the file, and no features follow.
+A file whose recorder was killed has data size 0 (perf), or what there was a moment before (probescope, which perf can
+read then) and no features: then the data reach to the end of the file.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ class _Reader:
         if data_at > self.size:
             raise FormatError(f"data at {data_at:#x}, the file ends at {self.size:#x}", file=self.name, offset=40)
         sections: tuple[tuple[int, int, int], ...] = ()
-        if data_size == 0:
+        bits = header[72:104]
+        if data_size == 0 or (version == 2 and not any(bits) and data_at + data_size < self.size):
             if data_at < self.size:
                 self.hurt("unfinished", "the recorder did not finish the file: features are missing", 48)
             data_size = self.size - data_at
@@ -101,7 +103,7 @@ class _Reader:
             self.hurt("cut", f"{data_at + data_size - self.size} bytes are missing at the end of the data", self.size)
             data_size = self.size - data_at
         else:
-            sections = tuple(self.features(header[72:104], data_at + data_size))
+            sections = tuple(self.features(bits, data_at + data_size))
         return Container(
             version,
             self.big,

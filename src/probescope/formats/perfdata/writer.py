@@ -2,7 +2,7 @@
 
     header 104 | ids of all events | attributes, each with the place of its ids | data ........ | table | features ...
 
-The header is written twice: first with data size 0, which is what readers take for "not finished" if we die, and at the
+The header is written twice: first without features, which is what readers take for "not finished" if we die, and at the
 end with all of it. With ``level`` the records go through one zstd stream, cut into COMPRESSED records; rounds stay
 outside, so that readers need not inflate to find them. perf inflates a record into a buffer of the size that the
 COMPRESSED feature tells, so what is compressed at once is never more.
@@ -27,6 +27,7 @@ from probescope.frozen import dataclass, replace
 
 AT_ONCE = 1 << 18
 PAYLOAD = 65520
+_DATA_SIZE_AT = 48
 _AT_ONCE_PIECES = 512
 """Of writev(2), which takes 1,024."""
 
@@ -153,6 +154,10 @@ class PerfDataWriter(Records):
         sections = (self.attrs_at, self.attrs_size, self.data_at, data_size, 0, 0)
         magic = MAGIC2_OTHER if self.big else MAGIC2
         return magic + struct.pack(self.order + "12Q", FILE_HEADER, entry, *sections, *bits)
+
+    def settle(self) -> None:
+        """Tells in the header how much there is so far: of a recorder that is killed, perf reads that much."""
+        os.pwrite(self.file.fileno(), struct.pack(self.order + "Q", self.data_size), _DATA_SIZE_AT)
 
     # --- end
 

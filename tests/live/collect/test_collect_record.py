@@ -1,0 +1,380 @@
+"""``probescope record`` on this kernel: nothing is lost untold, however it ends there is a file, and its options do
+what they say."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from nobody import as_nobody
+
+from probescope.formats.perfdata import open_perfdata
+from probescope.formats.symbolfile import SymbolFile
+from probescope.model.recording import LostEvents, Named
+
+OURS = (sys.executable, "-m", "probescope")
+CALLS = """
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int n, char **args) { for (long i = atol(args[1]); i; i--) syscall(SYS_getppid); return 7; }
+"""
+SPIN = "import os\nwhile True: os.getppid()"
+GETPPID = ("-e", "syscalls:sys_enter_getppid")
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> str:
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    folder = tmp_path_factory.mktemp("calls")
+    (folder / "calls.c").write_text(CALLS)
+    subprocess.run(["gcc", "-O1", "-o", str(folder / "calls"), str(folder / "calls.c")], check=True)
+    return str(folder / "calls")
+
+
+def record(*args: str, code: int = 0) -> str:
+    """What it said."""
+    done = subprocess.run([*OURS, "record", *args], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stderr
+
+
+class Found:
+    """What is in a recording."""
+
+    def __init__(self, path: Path) -> None:
+        self.samples = self.lost = 0
+        self.names: set[str] = set()
+        self.tids: set[int] = set()
+        with open_perfdata(str(path)) as recording:
+            for batch in recording.batches():
+                self.samples += batch.count
+                self.tids |= set(batch.tid.tolist())
+                for _, side in batch.between:
+                    self.lost += side.count if isinstance(side, LostEvents) else 0
+                    if isinstance(side, Named):
+                        self.names.add(side.comm)
+            self.damage = {d.kind for d in recording.damage}
+
+
+def until(condition: Callable[[], object], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "in vain"
+        time.sleep(0.01)
+
+
+def more_than(count: int, folder: Path) -> bool:
+    return len(list(folder.glob("perf.data.*"))) > count
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    running: list[subprocess.Popen[str]] = []
+
+    def start(*args: str) -> subprocess.Popen[str]:
+        one = subprocess.Popen([*OURS, "record", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        running.append(one)
+        return one
+
+    yield start
+    for one in running:
+        one.kill()
+        one.communicate()
+
+
+# --- losses
+
+
+def test_received_and_lost_are_what_was_produced(tmp_path: Path, calls: str) -> None:
+    """A ring of one page loses most: each of them is told, in the file and at the end."""
+    path = tmp_path / "perf.data"
+    said = record("-o", str(path), "-m", "1", *GETPPID, "--", calls, "200000", code=7)
+    found = Found(path)
+    assert found.lost > 0
+    assert found.samples + found.lost == 200_000
+    assert f"{found.lost} samples were lost: -m 16" in said
+    assert f"({found.samples} samples)" in said
+
+
+def test_nothing_is_lost_in_rings_that_are_large_enough(tmp_path: Path, calls: str) -> None:
+    path = tmp_path / "perf.data"
+    said = record("-o", str(path), "-m", "64M", *GETPPID, "--", calls, "200000", code=7)
+    found = Found(path)
+    assert (found.samples, found.lost) == (200_000, 0)
+    assert "samples were lost" not in said
+
+
+# --- endings
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_well(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[str]], number: int, code: int
+) -> None:
+    """The file is whole, the command is ended too."""
+    path = tmp_path / "perf.data"
+    one = started("-o", str(path), *GETPPID, "--", sys.executable, "-c", SPIN)
+    until(lambda: path.exists() and path.stat().st_size > 100_000)
+    one.send_signal(number)
+    _, said = one.communicate(timeout=60)
+    assert one.returncode == code, said
+    found = Found(path)
+    assert found.samples > 1000
+    assert not found.damage
+    assert not any(os.path.exists(f"/proc/{tid}") for tid in found.tids)
+
+
+@pytest.mark.parametrize("event", [GETPPID, ("-e", "cpu-clock", "-F", "20000")], ids=["tracepoint", "clock"])
+def test_killed_it_leaves_a_file_that_can_be_read(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[str]], event: tuple[str, ...]
+) -> None:
+    """SIGKILL: we read all that is there, perf (which needs a whole header for tracepoints) what the last header tells,
+    which may be a second old. The command is ended by the kernel."""
+    path = tmp_path / "perf.data"
+    one = started("-o", str(path), *event, "--", sys.executable, "-c", SPIN)
+    until(lambda: path.exists() and path.stat().st_size > 50_000)
+    until(lambda: 50_000 < int.from_bytes(path.read_bytes()[48:56], "little") < path.stat().st_size - 10_000)
+    one.kill()
+    one.communicate()
+    found = Found(path)
+    assert found.samples > 500
+    assert "unfinished" in found.damage
+    if shutil.which("perf") and "cpu-clock" in event:
+        command = ["perf", "script", "-i", str(path)]
+        text = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+        assert 500 < text.count("cpu-clock:") <= found.samples
+    until(lambda: not any(os.path.exists(f"/proc/{tid}") for tid in found.tids))
+
+
+def test_what_is_there_by_then_is_kept(tmp_path: Path) -> None:
+    """The file of before becomes NAME.old, as with perf."""
+    path = tmp_path / "perf.data"
+    record("-o", str(path), "-e", "page-faults", "--", "true")
+    first = path.read_bytes()
+    record("-o", str(path), "-e", "page-faults", "--", "true")
+    assert (tmp_path / "perf.data.old").read_bytes() == first
+
+
+@pytest.mark.parametrize(("command", "code"), [(("sh", "-c", "exit 5"), 5), (("sh", "-c", "kill -SEGV $$"), 139)])
+def test_exit_codes_are_the_commands(tmp_path: Path, command: tuple[str, ...], code: int) -> None:
+    record("-o", str(tmp_path / "x"), "-e", "page-faults", "--", *command, code=code)
+
+
+def test_max_size(tmp_path: Path) -> None:
+    """The command is ended, by SIGTERM as perf does."""
+    path = tmp_path / "perf.data"
+    said = record("-o", str(path), *GETPPID, "--max-size", "300K", "--", sys.executable, "-c", SPIN, code=143)
+    assert "size limit reached" in said
+    assert 300 << 10 <= path.stat().st_size < 30 << 20
+    assert Found(path).samples > 1000
+
+
+# --- control, files
+
+
+def test_commands_while_it_records(tmp_path: Path, started: Callable[..., subprocess.Popen[str]]) -> None:
+    """``-D -1 --control``: nothing before enable, something then, an ack for each."""
+    ctl, ack, path = (tmp_path / n for n in ("ctl", "ack", "perf.data"))
+    os.mkfifo(ctl)
+    os.mkfifo(ack)
+    one = started("-a", "-D", "-1", "-o", str(path), *GETPPID, "--control", f"fifo:{ctl},{ack}")
+    spin = subprocess.Popen([sys.executable, "-c", SPIN])
+    try:
+        with open(ctl, "w", buffering=1) as commands, open(ack) as answers:
+            for command in ("ping", "enable", "disable", "enable syscalls:sys_enter_getppid"):
+                commands.write(command + "\n")
+                assert answers.readline() == "ack\n"
+            until(lambda: path.stat().st_size > 200_000)
+            commands.write("stop\n")
+            assert answers.readline() == "ack\n"
+        _, said = one.communicate(timeout=60)
+    finally:
+        spin.kill()
+        spin.wait()
+    assert one.returncode == 0, said
+    assert Found(path).samples > 1000
+
+
+def test_another_file_after_each_megabyte(tmp_path: Path) -> None:
+    """The last two are kept, each can be read by itself, with the names of tasks."""
+    out = tmp_path / "perf.data"
+    options = (
+        "-o",
+        str(out),
+        *GETPPID,
+        "--switch-output=1M",
+        "--switch-max-files",
+        "2",
+        "--max-size",
+        "5M",
+        "-m",
+        "64",
+    )
+    said = record(*options, "--", sys.executable, "-c", SPIN, code=143)
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 2, said
+    assert all(re.fullmatch(r"perf\.data\.\d{16}", f.name) for f in files)
+    for f in files:
+        found = Found(f)
+        assert found.samples > 100
+        assert os.path.basename(sys.executable)[:15] in found.names
+
+
+def test_the_last_moments_at_a_signal(tmp_path: Path, started: Callable[..., subprocess.Popen[str]]) -> None:
+    """``--overwrite --switch-output``: each SIGUSR2 leaves a file with what the rings hold."""
+    out = tmp_path / "perf.data"
+    options = ("--overwrite", "--switch-output", "-m", "16", *GETPPID)
+    one = started("-a", "-o", str(out), *options, "--", sys.executable, "-c", SPIN)
+    until(lambda: out.exists() and out.stat().st_size > 100)
+    for n in range(2):
+        one.send_signal(signal.SIGUSR2)
+        until(partial(more_than, n, tmp_path))
+    one.send_signal(signal.SIGINT)
+    one.communicate(timeout=60)
+    files = sorted(tmp_path.glob("perf.data.*"))
+    assert len(files) == 3
+    for f in files[1:]:
+        found = Found(f)
+        assert 100 < found.samples < 4000
+        assert not found.damage
+
+
+# --- whom
+
+
+def test_targets(tmp_path: Path, calls: str) -> None:
+    """A process by -p, a thread by -t: only that one."""
+    path = tmp_path / "perf.data"
+    with subprocess.Popen([sys.executable, "-c", "print(1, flush=True)\n" + SPIN], stdout=subprocess.PIPE) as one:
+        try:
+            assert one.stdout is not None
+            one.stdout.readline()
+            for option in ("-p", "-t"):
+                record("-o", str(path), *GETPPID, option, str(one.pid), "-m", "512", "--", calls, "50000", code=7)
+                assert Found(path).tids == {one.pid}
+        finally:
+            one.kill()
+
+
+def test_it_ends_with_its_process(tmp_path: Path, started: Callable[..., subprocess.Popen[str]]) -> None:
+    path = tmp_path / "perf.data"
+    with subprocess.Popen([sys.executable, "-c", SPIN]) as one:
+        recorder = started("-o", str(path), *GETPPID, "-p", str(one.pid))
+        until(lambda: path.exists() and path.stat().st_size > 100_000)
+        one.kill()
+    _, said = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0, said
+    assert Found(path).samples > 100
+
+
+def test_filters(tmp_path: Path, calls: str) -> None:
+    """Two are ANDed; what a filter leaves out does not come."""
+    path = tmp_path / "perf.data"
+    filters = ("--filter", f"id == {110 if os.uname().machine == 'x86_64' else 173}", "--filter", "common_pid > 0")
+    record("-o", str(path), "-m", "16M", "-e", "raw_syscalls:sys_enter", *filters, "--", calls, "5000", code=7)
+    assert Found(path).samples == 5000
+
+
+def test_delay(tmp_path: Path) -> None:
+    """What a command does first is not recorded; names of its tasks are."""
+    path = tmp_path / "perf.data"
+    record("-o", str(path), *GETPPID, "-D", "200", "--", sys.executable, "-c", "import os; os.getppid()")
+    found = Found(path)
+    assert found.samples == 0
+    assert os.path.basename(sys.executable)[:15] in found.names
+
+
+# --- what is saved beside
+
+
+def test_symbols_beside_the_file(tmp_path: Path) -> None:
+    """Of the kernel and of the files that were hit; only what is needed, so it is small."""
+    path = tmp_path / "perf.data"
+    record("-o", str(path), "-g", "-F", "5000", "--", sys.executable, "-c", "sum(i * i for i in range(3000000))")
+    with open(f"{path}.symbols", "rb") as f:
+        saved = SymbolFile(f)
+        tables = {e.kind: saved.table(e) for e in saved.entries}
+        names = {n for e in saved.entries for n in saved.table(e).names}
+    assert "_PyEval_EvalFrameDefault" in names
+    assert "kernel" in tables
+    assert os.stat(f"{path}.symbols").st_size < 100_000
+
+
+def test_no_symbols(tmp_path: Path) -> None:
+    record("-o", str(tmp_path / "perf.data"), "-g", "--no-symbols", "--", "true")
+    assert [f.name for f in tmp_path.iterdir()] == ["perf.data"]
+
+
+# --- what this machine lacks
+
+
+def test_no_hardware(tmp_path: Path) -> None:
+    """Without cycles there are clock samples, and a line that says so."""
+    said = record("-o", str(tmp_path / "perf.data"), "--", "true")
+    if "cpu-clock instead" not in said:
+        pytest.skip("this machine has hardware counters")
+    assert said.splitlines()[0] == "[ probescope record: this machine has no cycles: cpu-clock instead ]"
+
+
+def test_without_privileges() -> None:
+    """Our own user space, in the memory that everybody may lock; and what is refused is explained."""
+
+    def refused(*args: str) -> str:
+        done = subprocess.run([*as_nobody(), "record", *args], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 1, done.stderr
+        return done.stderr
+
+    level = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+    if level < 1:
+        pytest.skip("this kernel allows everybody everything")
+    done = subprocess.run(
+        [*as_nobody(), "record", "-e", "cpu-clock", "-o", "-", "--", "/bin/true"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    if level == 2:
+        assert done.returncode == 0, done.stderr
+        assert b"only user space is sampled (cpu-clock:u)" in done.stderr
+        assert "516 KiB" in refused("-e", "cpu-clock", "-m", "4096", "-o", "-", "--", "/bin/true")
+    assert "kernel.perf_event_paranoid" in refused("-a", "-e", "cpu-clock", "-o", "-", "--", "/bin/true")
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "expected"),
+    [
+        (("-e", "nosuch", "--", "true"), 1, "there is no event 'nosuch'"),
+        (("-e", "sched:nosuch", "--", "true"), 1, "there is no tracepoint 'sched:nosuch'"),
+        (("-e", "cpu-clock", "--", "/no/such/program"), 2, "no program '/no/such/program'"),
+        (("-e", "cpu-clock", "-j", "any", "--", "true"), 1, "cpu-clock: perf_event_open failed: EOPNOTSUPP"),
+        (("-p", "4194304"), 2, "there is no process 4194304"),
+        (("-m", "1T", "--", "true"), 2, "-m wants a size"),
+        (("-e", "cpu-clock", "--filter", "a == 1", "--", "true"), 2, "a filter belongs to a tracepoint"),
+        (("-e", "sched:sched_switch", "--filter", "nosuch == 1", "-a", "--", "true"), 1, "PERF_EVENT_IOC_SET_FILTER"),
+        (("--call-graph", "magic", "--", "true"), 2, "no call graphs by 'magic'"),
+        (("-z23", "--", "true"), 2, "no compression level 23"),
+        (("-o", "/no/such/folder/x", "-e", "page-faults", "--", "true"), 2, "cannot write /no/such/folder/x"),
+        (("-F", "10", "-c", "10", "--", "true"), 2, "-F and -c cannot both be given"),
+        (("-k", "sundial", "--", "true"), 2, "there is no clock 'sundial'"),
+        (("--user-regs=nosuch", "--", "true"), 2, "there is no register 'nosuch'"),
+    ],
+    ids=lambda x: " ".join(x) if isinstance(x, tuple) else "",
+)
+def test_mistakes(args: tuple[str, ...], code: int, expected: str, tmp_path: Path) -> None:
+    """Named, with what to do; no file is left."""
+    where = ("-o", str(tmp_path / "perf.data")) if "-o" not in args else ()
+    said = record(*where, *args, code=code)
+    assert expected in said
+    assert "Traceback" not in said
+    assert list(tmp_path.iterdir()) == []
