@@ -123,7 +123,7 @@ FUNCTIONS: dict[str, Function] = {
     "pton": _f("net", "str", "an IP address as bytes"),
     "macaddr": _f("net", "any", "a hardware address as text"),
     "bswap": _f("net", "int", "bytes reversed"),
-    "socket_cookie": _f("net", "ptr", "the number that the kernel gives a socket", probes="fentry fexit"),
+    "socket_cookie": _f("net", "ptr", "the number that the kernel gives a socket", probes="fentry fexit rawtracepoint"),
     "cgroupid": _f("net", "str", "cgroup v2 id of a path"),
     "container": _f("net", "? int", "name of the container or systemd unit of this process, or of a cgroup v2 id"),
     "cgroup_path": _f("net", "int ? str", "path of a cgroup v2 id"),

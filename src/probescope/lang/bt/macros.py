@@ -256,8 +256,8 @@ class _Expander:
 
     def _call(self, node: Call) -> Node:
         if node.function not in self.macros:
-            made = rebuild(node, self.visit)
-            return replace(made, callers=self.calls[:MOST_CALLERS]) if self.calls and node.function in PLACED else made
+            same = rebuild(node, self.visit)
+            return replace(same, callers=self.calls[:MOST_CALLERS]) if self.calls and node.function in PLACED else same
         before = self.count
         args: list[Expr] = []
         sizes: list[int] = []
