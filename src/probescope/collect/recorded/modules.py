@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping as Dict
 from typing import TYPE_CHECKING
 
-from probescope.collect.recorded.search import Here, Search
+from probescope.collect.recorded.search import Here, Kind, Search
 from probescope.debuginfo.elf import SHT_SYMTAB, ElfFile
 from probescope.debuginfo.elf_names import FunctionNames
 from probescope.debuginfo.elf_source import ReopenedSource
@@ -206,10 +206,7 @@ class Files:
         root = module.root or self._search.symfs
         found = debug_file(module.elf, module.path, root) or (debug_file(module.elf, module.path) if root else None)
         build_id = module.build_id or _build_id(module.elf)
-        if found is None and build_id:
-            path = self._search.fetch(build_id, "debuginfo")
-            found = _opened(path) if path else None
-        return found
+        return found or self._fetched(build_id, "debuginfo")
 
     def _open(self, path: str, build_id: str, inode: int, pid: int) -> Module | None:
         why = "is not here"
@@ -227,12 +224,17 @@ class Files:
         saved = self._saved(path, build_id)
         if saved is not None:
             return Module(self, path, build_id, None, table=saved)
-        fetched = self._search.fetch(build_id, "executable") if build_id else ""
-        elf = _opened(fetched) if fetched else None
+        elf = self._fetched(build_id, "executable")
         if elf is not None:
             return Module(self, path, build_id, elf)
         self.wrong[path] = why
         return None
+
+    def _fetched(self, build_id: str, kind: Kind) -> ElfFile | None:
+        """From a server: the file, if it is what was asked for."""
+        path = self._search.fetch(build_id, kind) if build_id else ""
+        elf = _opened(path) if path else None
+        return elf if elf is not None and _build_id(elf) == build_id else None
 
     def _places(self, path: str, build_id: str, pid: int) -> Iterator[tuple[str, str]]:
         symfs = self._search.symfs
