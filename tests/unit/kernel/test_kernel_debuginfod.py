@@ -28,7 +28,7 @@ class Server:
                 outer.asked.append(self.path)
                 outer.answer(self)
 
-            def log_message(self, format: str, *args: object) -> None:
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the base class
                 pass
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
