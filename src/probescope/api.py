@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from probescope.sources.context import ResolveContext
 
 
-VIAS = ("auto", "bpf")
+VIAS = ("auto", "bpf", "perf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Request:
     follow: bool = False
     unwind_pids: tuple[int, ...] = ()
     unsafe: bool = False
-    via: Literal["auto", "bpf"] = "auto"
+    via: Literal["auto", "bpf", "perf"] = "auto"
     include_dirs: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     debug_dirs: tuple[str, ...] = ()
@@ -113,6 +113,8 @@ def build(request: Request) -> Built:
         from probescope import recorded
 
         return recorded.build(request)
+    if request.via == "perf":
+        return _via_perf(request)
     from probescope.collect.host import barred, plan_request
     from probescope.collect.options import SessionOptions
     from probescope.errors import ScriptError
@@ -127,6 +129,21 @@ def build(request: Request) -> Built:
         raise barred() or e from None
     if len(plan.units) > program.settings.max_programs:
         raise _too_many(len(plan.units), program.settings.max_programs)
+    return Built(request, program, plan, (*warnings, *plan.warnings))
+
+
+def _via_perf(request: Request) -> Built:
+    from probescope.collect.host import plan_request
+    from probescope.collect.options import SessionOptions
+    from probescope.errors import UsageError
+    from probescope.evaluate.columns.runner import by_rows
+    from probescope.front import lower
+    from probescope.plan.perf import plan_perf
+
+    if request.follow:
+        raise UsageError("--follow is done by programs in the kernel", hints=["leave --via perf away"])
+    program, warnings = lower(request)
+    plan = plan_perf(program, plan_request(SessionOptions(pid=request.pid, via="perf")), by_rows)
     return Built(request, program, plan, (*warnings, *plan.warnings))
 
 
@@ -151,7 +168,7 @@ def run(
     command: str = "",
     follow: bool = False,
     unsafe: bool = False,
-    via: Literal["auto", "bpf"] = "auto",
+    via: Literal["auto", "bpf", "perf"] = "auto",
     everything: bool = False,
     include_dirs: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
@@ -160,10 +177,10 @@ def run(
     """Starts a program of the bpftrace language; its probes are attached on return. Use it as a context manager.
 
     ``parameters`` are ``$1``, ``$2``...; ``input``: a perf.data or trace.dat that answers, instead of this machine;
-    ``pid``: trace only this process, and end with it; ``command``: start it when
-    the probes are in place, and end with it; ``follow``: trace only these and what they fork, and end with the last of
-    them; ``unsafe`` allows system() and the like; ``via="bpf"`` runs every clause
-    in the kernel; ``everything`` reports failed reads among the losses; ``environment`` is where BPFTRACE_* settings
+    ``pid``: trace only this process, and end with it; ``command``: start it when the probes are in place, and end with
+    it; ``follow``: trace only these and what they fork, and end with the last of them; ``unsafe`` allows system() and
+    the like; ``via="bpf"`` runs every clause in the kernel, ``via="perf"`` none: events are sampled by perf and
+    evaluated here; ``everything`` reports failed reads among the losses; ``environment`` is where BPFTRACE_* settings
     are looked up (this process's own by default); ``name`` is what messages call the text.
 
     Raises ScriptError, ProbeError or UsageError for what is wrong with the request, PermissionDenied, Unsupported or

@@ -36,7 +36,7 @@ def lower(request: Request) -> tuple[Program, tuple[Diagnostic, ...]]:
     program = _following(program, request) if request.follow else program
     if request.everything:
         program = replace(program, settings=replace(program.settings, count_misses=True))
-    return _witnessed(program), done.warnings
+    return program if request.via == "perf" else _witnessed(program), done.warnings
 
 
 def _witnessed(program: Program) -> Program:

@@ -69,7 +69,7 @@ class Session:
         self._start_ns = 0
         self.ending = Ending(options if recording is None else replace(options, pid=0), plan.plan)
         self.kernel = _kernel_side(program, plan, options, self.ending.child_pid)
-        self._side: Side | None = self.kernel or _stream_side(program, plan, options, recording)
+        self._side: Side | None = self.kernel or _stream_side(program, plan, options, recording, self.ending.child_pid)
         self._memory = None if self._side else MemoryStore(program)
 
     # --- phases
@@ -282,11 +282,14 @@ def _kernel_side(program: Program, plan: BpfPlan | StreamPlan, options: SessionO
 
 
 def _stream_side(
-    program: Program, plan: BpfPlan | StreamPlan, options: SessionOptions, recording: Recording | None
+    program: Program, plan: BpfPlan | StreamPlan, options: SessionOptions, recording: Recording | None, cpid: int
 ) -> Side | None:
     if isinstance(plan, BpfPlan):
         return None
-    from probescope.collect.stream.side import StreamSide
+    if recording is not None:
+        from probescope.collect.stream.replay import ReplaySide
 
-    assert recording is not None
-    return StreamSide(program, plan, options, recording)
+        return ReplaySide(program, plan, options, recording)
+    from probescope.collect.stream.perf import PerfSide
+
+    return PerfSide(program, plan, options, cpid)

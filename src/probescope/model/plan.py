@@ -254,6 +254,38 @@ class ReadRecording(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class SampleEvent(Step):
+    """A perf event whose samples are read from rings. Numbers as in perf_event_attr; ``path`` and ``symbol`` are of a
+    uprobe or kprobe, whose PMU is known by name (``pmu``). ``parts``: what each sample brings along, by the names of
+    perf_event_sample_format in small letters. ``filter``: as the kernel takes it."""
+
+    about: str
+    type: int
+    config: int = 0
+    period: int = 1
+    frequency: int = 0
+    parts: tuple[str, ...] = ()
+    filter: str = ""
+    pid: int = 0
+    pmu: str = ""
+    symbol: str = ""
+    path: str = ""
+    offset: int = 0
+    address: int = 0
+    ref_ctr: int = 0
+    ret: bool = False
+    bp_addr: int = 0
+    bp_len: int = 0
+    bp_type: int = 0
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    def __str__(self) -> str:
+        of = f" of process {self.pid}" if self.pid else ""
+        ring = f"perf_event_open({self.about}){of} on each CPU -> ring: {', '.join(self.parts)}"
+        return f"{ring}; ioctl(PERF_EVENT_IOC_SET_FILTER) {self.filter}" if self.filter else ring
+
+
+@dataclass(frozen=True, slots=True)
 class RunOnEvents(Step):
     """A clause that probescope evaluates for the events of a stream: over columns of many at once, or, where
     ``by_rows`` says why, one after the other. ``pid``: only events of this process, 0 for all."""

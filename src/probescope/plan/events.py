@@ -54,14 +54,14 @@ def plan_replay(program: Program, recorded: Recorded, ways: Ways, *, pid: int = 
     if findings:
         raise ScriptError(findings)
     numbers = site_numbers(program)
-    on_events = [c for c in program.clauses if not _own(c)]
+    on_events = [c for c in program.clauses if not runs_itself(c)]
     rows = ways(program, on_events)
     kinds = [(c.id, n, _kinds(s)) for c in on_events for n, s in zip(numbers[c.id], c.sites, strict=True)]
     wanted = dict.fromkeys(k for _, _, some in kinds for k in some)
     steps: list[Step] = [ReadRecording(recorded.path, tuple(recorded.events[k].name for k in wanted))]
     choices: list[Choice] = []
     for c in program.clauses:
-        if _own(c):
+        if runs_itself(c):
             steps += user_steps(c, numbers)
             why = "fired by probescope itself, by the time of the recording"
             choices.append(Choice(c.id, numbers[c.id], "user", "evaluate", why))
@@ -69,7 +69,7 @@ def plan_replay(program: Program, recorded: Recorded, ways: Ways, *, pid: int = 
             steps.append(RunOnEvents(c.id, rows[c.id], pid))
             why = f"a row at a time: {rows[c.id]}" if rows[c.id] else "over columns of many events at once"
             choices.append(Choice(c.id, numbers[c.id], "replay", "evaluate", why))
-    plan = Plan("replay", tuple(choices), tuple(steps), _notes(program, recorded), sites=_names(program))
+    plan = Plan("replay", tuple(choices), tuple(steps), _notes(program, recorded), sites=names_of_sites(program))
     return StreamPlan(plan, tuple(kinds))
 
 
@@ -82,11 +82,12 @@ def site_numbers(program: Program) -> dict[int, tuple[int, ...]]:
     return out
 
 
-def _names(program: Program) -> tuple[str, ...]:
+def names_of_sites(program: Program) -> tuple[str, ...]:
     return tuple(s.name for s in program.sites)
 
 
-def _own(clause: Clause) -> bool:
+def runs_itself(clause: Clause) -> bool:
+    """Whether probescope sets a clause off: begin, end, intervals, signals."""
     return all(is_user_site(s) for s in clause.sites)
 
 
@@ -102,7 +103,7 @@ def recorded_offer(event: EventType, recorded: Recorded) -> Offer:
     """``event``: one kind. What perf samples without their times, CPUs or threads do not tell is told as that."""
     has = event.sampled or frozenset({"time", "cpu", "tid"})  # ftrace's records have them always
     absent = "was not recorded with these events"
-    context = dict(ALWAYS)
+    context: dict[str, str] = {**ALWAYS}
     for name, part in (("nsecs", "time"), ("cpu", "cpu"), ("tid", "tid"), ("pid", "tid"), ("comm", "tid")):
         context[name] = "" if part in has else f"{name} {absent}"
     if not recorded.processes:
@@ -110,12 +111,15 @@ def recorded_offer(event: EventType, recorded: Recorded) -> Offer:
     context["cgroup"] = "" if "cgroup" in has else f"cgroup {absent} (perf record --all-cgroups does)"
     context["usermode"] = "" if "ip" in has else f"usermode {absent}"
     context["cpid"] = "cpid: a recording has no process of -c"
-    stacks = "" if "callchain" in has else f"stacks {_were_not(has)}"
-    return Offer("replay", context, stacks, frozenset({"", *_clock(recorded.machine)}), recorded.wall, acts=False)
-
-
-def _were_not(has: frozenset[str]) -> str:
-    return "were not recorded (perf record -g does)"
+    return Offer(
+        "replay",
+        context,
+        "" if "callchain" in has else "stacks were not recorded (perf record -g does)",
+        frozenset({"", *_clock(recorded.machine)}),
+        recorded.wall,
+        acts=False,
+        user_alone=event.name.startswith("syscalls:"),
+    )
 
 
 def _clock(machine: Machine) -> set[str]:
@@ -133,7 +137,7 @@ _OWN = Offer(
 
 def _unanswered(program: Program, recorded: Recorded) -> Iterator[Diagnostic]:
     for clause in program.clauses:
-        own = _own(clause)
+        own = runs_itself(clause)
         for i, site in enumerate(clause.sites):
             offers = [_OWN] if own else [recorded_offer(recorded.events[k], recorded) for k in _kinds(site)]
             missing = dict.fromkeys(why for o in offers for why in lacking(program, clause, o))

@@ -27,6 +27,11 @@ from probescope.ir.program import Clause, Program
 from probescope.ir.walk import clause_nodes
 from probescope.model.types import Opaque
 
+USER_ALONE = (
+    "perf takes samples of system calls with the registers of the program, whose stack is the user's alone"
+    " (raw_syscalls:sys_enter has the kernel's)"
+)
+"""perf_syscall_enter of kernel/trace/trace_syscalls.c."""
 RECORD_ONLY = "there is nothing but the record of each event"
 
 
@@ -34,7 +39,9 @@ RECORD_ONLY = "there is nothing but the record of each event"
 class Offer:
     """What events of one kind bring along. ``context``: names, with the reason why not where that is known; names that
     are missing are not offered. ``clocks``: those that ``nsecs`` may ask for. ``wall``: whether times can be told as
-    times of day. ``acts``: whether what the program does besides looking is done now, as the events happen."""
+    times of day. ``acts``: whether what the program does besides looking is done now, as the events happen.
+    ``arguments``: whether registers, and arguments and results by the calling convention, come along.
+    ``user_alone``: stacks have no frames of the kernel."""
 
     collector: str
     context: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -42,9 +49,11 @@ class Offer:
     clocks: frozenset[str] = frozenset({"", "boot"})
     wall: bool = True
     acts: bool = True
+    arguments: bool = False
+    user_alone: bool = False
 
 
-ALWAYS = dict.fromkeys(("probe", "func", "rand", "elapsed"), "")
+ALWAYS: Mapping[str, str] = dict.fromkeys(("probe", "func", "rand", "elapsed"), "")
 _UNKNOWN = "of the current task more than its numbers and its name is not in an event"
 
 
@@ -65,16 +74,21 @@ def _lacking(program: Program, clause: Clause, n: Needs, offer: Offer) -> Iterat
             yield f"{node.name}: numbers of a pid namespace are not in an event"
         if not offer.wall and isinstance(getattr(node, "type", None), Opaque) and node.type.kind == "timestamp":  # type: ignore[union-attr]
             yield "strftime(): the recording does not tell the time of day"
-    if n.args:
-        yield f"arg{min(n.args)}: {RECORD_ONLY}; args.NAME reads its fields"
-    if n.ret:
-        yield f"retval: {RECORD_ONLY}"
-    if n.regs:
-        yield f"reg({', '.join(sorted(n.regs))}): registers are not in it"
+    if not offer.arguments:
+        if n.args:
+            yield f"arg{min(n.args)}: {RECORD_ONLY}; args.NAME reads its fields"
+        if n.ret:
+            yield f"retval: {RECORD_ONLY}"
+        if n.regs:
+            yield f"reg({', '.join(sorted(n.regs))}): registers are not in it"
+    elif n.fields:
+        yield f"args.{min(n.fields)}: types of arguments are told to BPF programs; arg0, arg1... are their numbers"
     for space in sorted(n.reads):
         yield f"it reads {space} memory: {RECORD_ONLY}"
     if n.stacks and offer.stacks:
         yield f"{_kind(n.stacks)}: {offer.stacks}"
+    elif offer.user_alone and any(s.startswith("kstack") for s in n.stacks):
+        yield f"kstack: {USER_ALONE}"
     yield from _deeds(program, n, offer)
 
 

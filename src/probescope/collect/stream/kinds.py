@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from probescope.evaluate.arithmetic import text
 from probescope.evaluate.columns.values import Coded, Values, dtype_of, take
 from probescope.formats.tracing.fields import Records
+from probescope.model.arch import X86_64, by_name
 from probescope.model.recording import Ragged
 from probescope.model.types import Array, Opaque, String, Type, is_scalar, signed, width
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from probescope.collect.stream.stacks import StackTable
     from probescope.collect.stream.who import Told
     from probescope.evaluate.columns.values import Column
+    from probescope.model.arch import Arch
     from probescope.model.recording import EventType, Machine
 
 CPUMODE, USER = 7, 2
@@ -24,10 +26,20 @@ CPUMODE, USER = 7, 2
 
 
 class Whole:
-    """What all kinds of a batch share. ``start_ns``: when the program began, by the clock of the events."""
+    """What all kinds of a batch share. ``start_ns``: when the program began, by the clock of the events. ``registers``:
+    names of those in ``EventBatch.registers_intr``, in their order. ``cpid``: of the program of -c."""
 
-    def __init__(self, told: Told, table: StackTable, machine: Machine, start_ns: int) -> None:
+    def __init__(
+        self,
+        told: Told,
+        table: StackTable,
+        machine: Machine,
+        start_ns: int,
+        registers: Sequence[str] = (),
+        cpid: int = 0,
+    ) -> None:
         self.told, self.table, self.machine, self.start_ns = told, table, machine, start_ns
+        self.registers, self.cpid = registers, cpid
         self._stacks: tuple[Column | None] | None = None
         self._columns: dict[object, Values] = {}
 
@@ -68,6 +80,32 @@ class Kind:
 
     def stack(self, type_: Opaque) -> Values:
         return self._kept(type_, lambda: take(self._whole.stacks(type_), self.which))
+
+    def register(self, name: str) -> Values:
+        """u8, 0 where it was not taken."""
+        return self._kept(("register", name), lambda: self._register(name))
+
+    def argument(self, index: int) -> Values:
+        """By the calling convention, out of its register. Raises KeyError for those that are passed in memory."""
+        regs = self._arch().arg_regs
+        if index >= len(regs):
+            raise KeyError(f"arg{index}")
+        return self.register(regs[index])
+
+    def returned(self) -> Values:
+        return self.register(self._arch().ret_reg)
+
+    def _arch(self) -> Arch:
+        return by_name(self._whole.machine.arch) or X86_64
+
+    def _register(self, name: str) -> Column:
+        taken, known = self._whole.told.batch.registers_intr, list(self._whole.registers)
+        if taken is None:
+            return np.zeros(self.count, np.uint64)
+        at = known.index(self._arch().aliases.get(name, name))
+        fine = taken.size[self.which] > at
+        places = np.where(fine, taken.start[self.which] + at, 0)
+        return np.where(fine, taken.values[places], np.uint64(0)).astype(np.uint64)
 
     def spaces(self) -> Column:
         """The address space of each event's process."""
@@ -148,6 +186,7 @@ _CONTEXT: dict[str, Callable[[Kind], Values]] = {
     "elapsed": Kind._elapsed,
     "usermode": Kind._usermode,
     "cgroup": Kind._cgroup,
+    "cpid": lambda k: np.full(k.count, k._whole.cpid, np.uint32),
 }
 
 

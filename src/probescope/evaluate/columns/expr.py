@@ -49,6 +49,9 @@ class Events(Protocol):
     def context(self, name: str, arg: str) -> Values: ...
     def field(self, name: str, type_: Type) -> Values: ...
     def stack(self, type_: Opaque) -> Values: ...
+    def register(self, name: str) -> Values: ...
+    def argument(self, index: int) -> Values: ...
+    def returned(self) -> Values: ...
 
 
 class View:
@@ -218,6 +221,20 @@ class ColumnCompiler:
     def _field(self, x: e.Field) -> Run:
         name, t = x.name, x.type
         return lambda v: take(v.events.field(name, t), v.rows)
+
+    def _arg(self, x: e.Arg) -> Run:
+        return self._register_of(x, lambda v: v.events.argument(x.index))
+
+    def _ret(self, x: e.Ret) -> Run:
+        return self._register_of(x, lambda v: v.events.returned())
+
+    def _reg(self, x: e.Reg) -> Run:
+        return self._register_of(x, lambda v: v.events.register(x.name))
+
+    def _register_of(self, x: e.Expr, read: Run) -> Run:
+        if not is_scalar(x.type):
+            raise NotColumns("what is wider than a register is read for each event")
+        return lambda v: take(number.cast(cast("Column", read(v)), x.type), v.rows)
 
     def _stack(self, x: e.Stack) -> Run:
         t = x.type

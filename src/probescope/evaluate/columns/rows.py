@@ -35,6 +35,15 @@ class Row(Blank):
     def stack(self, type_: Opaque) -> Any:
         return self._value(type_, lambda: self._events.stack(type_))
 
+    def register(self, name: str) -> Any:
+        return self._value(("register", name), lambda: self._events.register(name))
+
+    def argument(self, index: int) -> Any:
+        return self._value(("argument", index), lambda: self._events.argument(index))
+
+    def returned(self) -> Any:
+        return self._value("returned", self._events.returned)
+
     def _value(self, key: object, make: Callable[[], Any]) -> Any:
         column = self._columns.get(key)
         if column is None:

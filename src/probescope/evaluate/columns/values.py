@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from probescope.frozen import dataclass
-from probescope.model.types import Bool, Type, is_scalar, signed, width
+from probescope.model.abi import item_types
+from probescope.model.types import Bool, Record, Tuple, Type, is_scalar, signed, width
 
 Column = np.ndarray[Any, Any]
 Rows = Column | None
@@ -63,8 +64,8 @@ def constant(value: Any, t: Type, count: int) -> Values:
     """The same value in every row."""
     if is_scalar(t):
         return np.full(count, value, dtype_of(t))
-    if isinstance(value, tuple) and hasattr(t, "items"):
-        return Packed(tuple(constant(v, i, count) for v, i in zip(value, t.items, strict=True)))
+    if isinstance(value, tuple) and isinstance(t, Tuple | Record):
+        return Packed(tuple(constant(v, i, count) for v, i in zip(value, item_types(t), strict=True)))
     return Coded(np.zeros(count, np.int64), [value])
 
 

@@ -1,0 +1,184 @@
+"""The plan of the perf collector: each site is a perf event whose samples probescope reads, with what of the predicate
+the kernel can filter; clauses run on them in user space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from probescope.diagnostics import Diagnostic
+from probescope.errors import ScriptError
+from probescope.frozen import replace
+from probescope.ir.needs import Needs, needs
+from probescope.ir.program import Clause, Program
+from probescope.model.plan import Choice, Plan, RunOnEvents, SampleEvent, Step
+from probescope.model.site import (
+    FentryAttach,
+    IterAttach,
+    KprobeAttach,
+    PerfAttach,
+    RawTracepointAttach,
+    Site,
+    TracepointAttach,
+    UprobeAttach,
+)
+from probescope.plan.events import StreamPlan, Ways, names_of_sites, runs_itself, site_numbers
+from probescope.plan.filters import filtered
+from probescope.plan.ladder import site_features
+from probescope.plan.mechanism import missing
+from probescope.plan.offers import ALWAYS, Offer, lacking
+from probescope.plan.request import PlanRequest
+from probescope.plan.user import USER_CONTEXT, user_steps
+
+PERF_TYPE_TRACEPOINT = 2
+COST_NS = 680
+"""Of a sample that is read, on the traced side (costs.py, "perf record")."""
+MOST_EVENTS = 512
+
+_CONTEXT = dict.fromkeys(("pid", "tid", "cpu", "comm", "nsecs", "cgroup", "usermode", "cpid"), "")
+_OFFER = Offer("perf", {**ALWAYS, **_CONTEXT}, clocks=frozenset({"", "boot"}))
+_PROBES = replace(_OFFER, arguments=True)
+_OWN = Offer("perf", {**ALWAYS, **dict.fromkeys(USER_CONTEXT, "")}, "probescope itself has none to show")
+
+
+def plan_perf(program: Program, request: PlanRequest, ways: Ways) -> StreamPlan:
+    """Raises ``ScriptError`` for what perf events cannot answer, or this kernel cannot sample."""
+    findings = list(_unanswered(program, request))
+    if findings:
+        raise ScriptError(findings)
+    numbers = site_numbers(program)
+    on_events = [c for c in program.clauses if not runs_itself(c)]
+    rows = ways(program, on_events)
+    events: list[SampleEvent] = []
+    kinds: list[tuple[int, int, tuple[int, ...]]] = []
+    choices: list[Choice] = []
+    runs: list[Step] = []
+    for c in program.clauses:
+        if runs_itself(c):
+            runs += user_steps(c, numbers)
+            choices.append(Choice(c.id, numbers[c.id], "user", "evaluate", "fired by probescope itself"))
+            continue
+        for number, site in zip(numbers[c.id], c.sites, strict=True):
+            kinds.append((c.id, number, (_number(events, _sampled(c, site, number, request)),)))
+        runs.append(RunOnEvents(c.id, rows[c.id], request.pid))
+        choices.append(Choice(c.id, numbers[c.id], "perf", "perf sample", _reason(c, rows[c.id]), COST_NS))
+    steps = (*events, *runs)
+    return StreamPlan(Plan("perf", tuple(choices), steps, sites=names_of_sites(program)), tuple(kinds))
+
+
+def _number(events: list[SampleEvent], wanted: SampleEvent) -> int:
+    """The place of an event that is to be sampled; one that is there already serves another clause as well."""
+    for i, e in enumerate(events):
+        if replace(e, parts=wanted.parts, sites=()) == replace(wanted, sites=()):
+            events[i] = replace(e, parts=_order({*e.parts, *wanted.parts}), sites=(*e.sites, *wanted.sites))
+            return i
+    events.append(wanted)
+    return len(events) - 1
+
+
+def _reason(clause: Clause, by_rows: str) -> str:
+    """What is done where."""
+    found = filtered(clause.predicate, clause.sites[0])
+    said: list[str] = []
+    if clause.predicate is not None:
+        said.append(f"the kernel filters by {found.text}" if found.text else "the kernel filters nothing")
+        if not found.whole:
+            said.append(f"user space has the rest of the predicate: {'; '.join(found.rest)}")
+    said.append(f"a row at a time: {by_rows}" if by_rows else "over columns of many events at once")
+    return ", ".join(said)
+
+
+# --- events
+
+
+_PARTS = ("identifier", "ip", "tid", "time", "cpu", "callchain", "raw", "regs_intr", "cgroup")
+
+
+def _order(parts: set[str]) -> tuple[str, ...]:
+    return tuple(p for p in _PARTS if p in parts)
+
+
+def _sampled(clause: Clause, site: Site, number: int, request: PlanRequest) -> SampleEvent:
+    n = needs(clause)
+    parts = {"identifier", "tid", "time", "cpu"}
+    if n.stacks:
+        parts.add("callchain")
+    if "cgroup" in n.context:
+        parts.add("cgroup")
+    if n.args or n.ret or n.regs:
+        parts.add("regs_intr")
+    text = filtered(clause.predicate, site).text
+    common = {"pid": request.pid, "sites": (number,)}
+    match site.attach:
+        case TracepointAttach() as a:
+            parts.add("raw")
+            about = f"tracepoint {a.category}:{a.event}"
+            return SampleEvent(about, PERF_TYPE_TRACEPOINT, a.id, parts=_order(parts), filter=text, **common)  # type: ignore[arg-type]
+        case PerfAttach() as a:
+            return SampleEvent(
+                site.name,
+                a.type,
+                a.config,
+                a.period,
+                a.frequency,
+                _order(parts),
+                bp_addr=a.bp_addr,
+                bp_len=a.bp_len,
+                bp_type=a.bp_type,
+                **common,  # type: ignore[arg-type]
+            )
+        case KprobeAttach() as a:
+            symbol = f"{a.module}:{a.symbol}" if a.module and a.symbol else a.symbol
+            at = {"symbol": symbol, "offset": a.offset, "address": a.address, "ret": a.ret}
+            return SampleEvent(site.name, -1, parts=_order(parts), pmu="kprobe", **at, **common)  # type: ignore[arg-type]
+        case UprobeAttach() as a:
+            at = {"path": a.path, "offset": a.offset, "ref_ctr": a.ref_ctr, "ret": a.ret}
+            return SampleEvent(site.name, -1, parts=_order(parts), pmu="uprobe", **at, **common)  # type: ignore[arg-type]
+        case other:
+            raise AssertionError(f"{type(other).__name__} is no perf event")
+
+
+# --- what it cannot
+
+
+def _unanswered(program: Program, request: PlanRequest) -> Iterator[Diagnostic]:
+    count = sum(len(c.sites) for c in program.clauses if not runs_itself(c))
+    if count > MOST_EVENTS:
+        message = (
+            f"{count} probes are too many for --via perf, where each is an event of its own: {MOST_EVENTS} at most"
+        )
+        yield Diagnostic("error", message, program.clauses[0].span, ("--via bpf has less to open",), program.source)
+        return
+    for clause in program.clauses:
+        for i, site in enumerate(clause.sites):
+            why = site.reason or _barred(site, needs(clause), request) or "; ".join(_missing(program, clause, site))
+            if why:
+                span = clause.points[i] if clause.points else clause.span
+                hints = ("without --via perf the bpf collector may have it",)
+                yield Diagnostic("error", f"{site.name} cannot be traced via perf: {why}", span, hints, program.source)
+                break
+
+
+def _missing(program: Program, clause: Clause, site: Site) -> tuple[str, ...]:
+    if runs_itself(clause):
+        return lacking(program, clause, _OWN)
+    if isinstance(site.attach, KprobeAttach | UprobeAttach):
+        return lacking(program, clause, _PROBES)
+    syscall = isinstance(site.attach, TracepointAttach) and site.attach.category == "syscalls"
+    return lacking(program, clause, replace(_OFFER, user_alone=syscall))
+
+
+def _barred(site: Site, n: Needs, request: PlanRequest) -> str:
+    """Sites that are no perf event, or that this kernel cannot sample."""
+    match site.attach:
+        case RawTracepointAttach(event=event):
+            return f"perf knows tracepoints by their category: tracepoint:CATEGORY:{event} is the same place"
+        case FentryAttach(func=func, ret=ret):
+            return f"trampolines are for BPF programs: k{'ret' if ret else ''}probe:{func} is the same place"
+        case IterAttach():
+            return "a walk over kernel objects is a BPF program's"
+        case KprobeAttach():
+            return missing(("attach:kprobe",), request.offers)
+        case UprobeAttach():
+            return missing(("attach:uprobe", *site_features(site)), request.offers)
+        case _:
+            return missing(site_features(site), request.offers)
