@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "record": ("record", "record events of a command, of tasks or of the machine"),
     "report": ("report", "sum up the samples of a recording"),
     "annotate": ("annotate", "show the instructions of recorded functions with their costs"),
+    "diff": ("diff", "compare the samples of recordings"),
     "script": ("script", "print the events of a recording"),
     "stat": ("stat", "count events of a command, of processes or of the machine"),
     "completion": ("completion", "print shell completion for bash, zsh or fish"),

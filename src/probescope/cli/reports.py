@@ -189,7 +189,7 @@ class Report:
             self._table(block, write)
         return bool(blocks)
 
-    def _rows(self, block: Block) -> Rows:
+    def rows(self, block: Block) -> Rows:
         from probescope.views.reporting.lines import Lines
 
         lines = None
@@ -201,7 +201,7 @@ class Report:
         return rows
 
     def _table(self, block: Block, write: Write) -> None:
-        rows = self._rows(block)
+        rows = self.rows(block)
         args = self.args
         hidden = tuple(key for option, key, _ in _ELIDED if _only(getattr(args, option)))
         look = Look(block.columns, block.style, args.percent_limit or 0.0, args.field_separator, hidden, args.quiet)
@@ -228,7 +228,7 @@ class Report:
     def _json(self, block: Block, write: Write) -> None:
         import json
 
-        rows = self._rows(block)
+        rows = self.rows(block)
         least = self.args.percent_limit or 0.0
         for row in rows.rows:
             weight = row.stats[0].total if block.children else row.stats[0].own
