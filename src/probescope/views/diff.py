@@ -66,7 +66,7 @@ class Diff:
         self._lines = list(lines)
         self._base_total = self._totals[0]
         if look.baseline_only:  # the first file's shares are of what is left then; differences are what they were
-            self._lines = [n for n in lines if None not in n.weights]
+            self._lines = [n for n in lines if n.weights[0] is not None and any(w is not None for w in n.weights[1:])]
             self._base_total = sum(n.weights[0] or 0 for n in self._lines) or 1
 
     def text(self) -> Iterator[str]:
