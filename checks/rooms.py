@@ -32,7 +32,7 @@ SYSTEM_MODULES = {
 HEAVY_MODULES = {"numpy", "asyncio", "inspect", "typing_extensions", "logging", "multiprocessing", "drgn", "symbolic"}
 POSSESSIVE_GROUPS = (")*+", ")++", ")?+", "(?>")
 #: Modules that work on columns may import numpy, and nobody may import them but inside a function.
-COLUMN_MODULES = {"probescope.collect.columns"}
+COLUMN_MODULES = {"probescope.collect.columns", "probescope.collect.ftrace.live", "probescope.views.graph.others"}
 #: Readers of recordings and programs over them: columns all through, but for the packages' own fronts; opened inside
 #: functions only.
 COLUMN_ROOMS = ("probescope.formats.", "probescope.evaluate.columns.", "probescope.collect.stream.")

@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("explain", "how a probe or program would be traced here, and why"),
     "doctor": ("doctor", "what this kernel and these privileges can do"),
     "demo": ("demo", "three questions answered on this machine, explained line by line"),
+    "graph": ("graph", "trace functions of the kernel and all that they call"),
     "flame": ("flame", "draw counted stacks as a flame graph"),
     "export": ("export", "turn a recording into a file for another program"),
     "record": ("record", "record events of a command, of tasks or of the machine"),

@@ -178,6 +178,16 @@ class FakeHost(Host):
         self._allow(path)
         self.inodes[path] = len(self.inodes) + 1000
 
+    def make_private_folder(self, path: str) -> None:
+        self._allow(path)
+
+    def write_whole(self, path: str, text: str) -> None:
+        self._allow(path)
+        self.files[path] = text.encode()
+
+    def unlink(self, path: str) -> None:
+        self.files.pop(path, None)
+
     def rmdir(self, path: str) -> None:
         self._allow(path)
         if self.inodes.pop(path, None) is None:

@@ -13,7 +13,9 @@ with the host.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import sys
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex
@@ -215,8 +217,31 @@ class Host:
     def mkdir(self, path: str) -> None:
         os.mkdir(path)
 
+    def make_private_folder(self, path: str) -> None:
+        """Of this user alone; one that is there already must be so. Raises OSError."""
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+        found = os.lstat(path)
+        if found.st_uid != os.geteuid() or found.st_mode & 0o022 or not stat.S_ISDIR(found.st_mode):
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
+
+    def write_whole(self, path: str, text: str) -> None:
+        """Makes or replaces a file: whoever reads it finds the old or the new text. Raises OSError."""
+        with open(path + ".new", "w", encoding="utf-8", opener=_private) as file:
+            file.write(text)
+        os.replace(path + ".new", path)
+
+    def unlink(self, path: str) -> None:
+        """Removes a file, if it is there."""
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
     def rmdir(self, path: str) -> None:
         os.rmdir(path)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def _closer(m: _mmap.mmap) -> Callable[[], None]:

@@ -17,7 +17,7 @@ PREFIX = "probescope_"
 _OWNER = re.compile(r"probescope_(\d{1,10})_([0-9a-f]{1,16})_")
 
 
-def _pid_namespace() -> int:
+def pid_namespace() -> int:
     try:
         return host().inode("/proc/self/ns/pid")[1]
     except OSError:
@@ -26,12 +26,13 @@ def _pid_namespace() -> int:
 
 def owner_prefix() -> str:
     """The beginning of every name that this process gives to something global."""
-    return f"{PREFIX}{host().getpid()}_{_pid_namespace():x}_"
+    return f"{PREFIX}{host().getpid()}_{pid_namespace():x}_"
 
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """``kind``: ``event`` (``name`` is GROUP/EVENT) or ``instance``. ``alive``: its owner still runs, or cannot be told
+    """``kind``: ``event`` (``name`` is GROUP/EVENT), ``instance``, or ``settings`` (``name`` is the file that says
+    how they were). ``alive``: its owner still runs, or cannot be told
     dead."""
 
     kind: str
@@ -60,12 +61,14 @@ def leftovers() -> list[Leftover]:
     except OSError:
         names = []
     found += [_leftover("instance", name, owner) for name in sorted(names) if (owner := _OWNER.match(name))]
-    return found
+    from probescope.kernel.borrowed import abandoned
+
+    return found + [Leftover("settings", path, pid, alive) for path, pid, alive in abandoned()]
 
 
 def _leftover(kind: str, name: str, owner: re.Match[str]) -> Leftover:
     pid = int(owner[1])
-    foreign = int(owner[2], 16) != _pid_namespace()
+    foreign = int(owner[2], 16) != pid_namespace()
     return Leftover(kind, name, pid, foreign or host().exists(f"/proc/{pid}"))
 
 
@@ -78,6 +81,10 @@ def reap() -> list[Leftover]:
     def remove(item: Leftover) -> bool:
         if item.kind == "instance":
             return tracefs.remove_instance(instances + item.name)
+        if item.kind == "settings":
+            from probescope.kernel.borrowed import settle
+
+            return settle(item.name)
         return _remove_event(item.name)
 
     return [item for item in leftovers() if not item.alive and remove(item)]

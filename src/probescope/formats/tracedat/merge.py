@@ -99,7 +99,7 @@ def merged(streams: list[Iterator[Block]]) -> Iterator[Merged]:
             break
         until = min(stream.last for _, stream in live)
         taken = [(number, piece) for number, stream in live if (piece := stream.take(until)) is not None]
-        yield _sorted(taken)
+        yield in_order(taken)
         for _, stream in live:
             stream.more()
     if ended:
@@ -108,7 +108,7 @@ def merged(streams: list[Iterator[Block]]) -> Iterator[Merged]:
         yield Merged(np.zeros(0, np.uint8), none, none, np.zeros(0, np.uint64), none, lost)
 
 
-def _sorted(taken: list[tuple[int, tuple[Block, Column]]]) -> Merged:
+def in_order(taken: list[tuple[int, tuple[Block, Column]]]) -> Merged:
     bases = np.cumsum([0] + [len(block.values) for _, (block, _) in taken])
     counts = np.cumsum([0] + [len(block.time) for _, (block, _) in taken])
     pieces = [block for _, (block, _) in taken]

@@ -1,0 +1,40 @@
+"""What ftrace is asked to do, as data. Names are those of the files of tracefs (Documentation/trace/ftrace.rst)."""
+
+from __future__ import annotations
+
+from probescope.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EventSetup:
+    """``name`` as ``system:event``. ``filter`` and ``triggers`` in the kernel's words."""
+
+    name: str
+    filter: str = ""
+    triggers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """``functions`` and ``notrace`` limit what the tracers see; ``graph`` are the roots of function graphs, and
+    ``graph_notrace`` is left out of them with all that it calls. ``depth`` 0: no limit. ``pids`` empty: everybody;
+    ``follow``: their children too. ``options``: names, with ``no`` before what is switched off. ``clock`` empty:
+    monotonic time. ``buffer_kb``: of each CPU, 0: as the kernel has it."""
+
+    tracer: str = "nop"
+    functions: tuple[str, ...] = ()
+    notrace: tuple[str, ...] = ()
+    graph: tuple[str, ...] = ()
+    graph_notrace: tuple[str, ...] = ()
+    depth: int = 0
+    pids: tuple[int, ...] = ()
+    follow: bool = True
+    events: tuple[EventSetup, ...] = ()
+    options: tuple[str, ...] = ()
+    clock: str = "mono"
+    buffer_kb: int = 0
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether every function of the kernel would be traced."""
+        return self.tracer in {"function", "function_graph"} and not (self.functions or self.graph)

@@ -1,0 +1,139 @@
+"""Settings of tracefs that exist once for the whole machine, borrowed for a while: what undoes each is written down
+before it is changed, so that the next run puts back what a killed one could not.
+
+    /run/probescope/borrowed_<pid>_<pid namespace>.json
+    [["set_graph_function", "", true], ["max_graph_depth", "0", false]]        file, text, whether it is emptied first
+
+Only settings that nobody uses are borrowed: those who use them would be disturbed, and their state is not ours to keep.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Self
+
+from probescope.errors import KernelError, SessionError
+from probescope.frozen import dataclass
+from probescope.kernel import tracefs
+from probescope.kernel.host import host
+from probescope.kernel.leftovers import pid_namespace
+
+FOLDER = "/run/probescope"
+_NAME = re.compile(r"borrowed_(\d{1,10})_([0-9a-f]{1,16})\.json")
+_LIMIT = 1 << 16
+_FILE = re.compile(r"[a-z_]{1,64}(/[a-z_-]{1,64})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """``idle``: how the file reads while nobody uses it, or how such a text begins. ``back``: what makes it so again;
+    ``truncate``: opening it empties it."""
+
+    file: str
+    idle: str
+    back: str = ""
+    truncate: bool = False
+
+    def is_idle(self) -> bool:
+        return tracefs.read(self.file).strip().startswith(self.idle)
+
+
+SETTINGS = {
+    s.file: s
+    for s in (
+        Setting("set_graph_function", "#### all functions enabled ####", truncate=True),
+        Setting("set_graph_notrace", "#### no functions disabled ####", truncate=True),
+        Setting("max_graph_depth", "0", "0"),
+        Setting("current_tracer", "nop", "nop"),
+        Setting("set_ftrace_filter", "#### all functions enabled ####", truncate=True),
+        Setting("set_ftrace_notrace", "#### no functions disabled ####", truncate=True),
+        Setting("set_ftrace_pid", "no pid", truncate=True),
+        Setting("tracing_thresh", "0", "0"),
+    )
+}
+
+
+class Borrowed:
+    """``write`` changes a setting; ``close`` puts all of them back, last first. Raises SessionError where somebody else
+    uses it, KernelError where the kernel refuses."""
+
+    def __init__(self) -> None:
+        self._undo: list[tuple[str, str, bool]] = []
+        self._path = ""
+
+    def write(self, file: str, text: str) -> None:
+        if all(file != known for known, _, _ in self._undo):
+            self._note(file)
+        tracefs.write(file, text)
+
+    def note(self, file: str, back: str) -> None:
+        """What puts back a file that is no ``Setting``: its own value of before."""
+        self._undo.append((file, back, False))
+        self._keep()
+
+    def _note(self, file: str) -> None:
+        setting = SETTINGS[file]
+        if not setting.is_idle():
+            what = f"{file} of tracefs is in use by another tracer, and there is one for the whole machine"
+            look = f"cat {tracefs.find_root()}/{file} shows it; trace-cmd reset, or its owner, gives it back"
+            raise SessionError(what, hints=[look])
+        self._undo.append((file, setting.back, setting.truncate))
+        self._keep()
+
+    def _keep(self) -> None:
+        h = host()
+        try:
+            h.make_private_folder(FOLDER)
+            self._path = f"{FOLDER}/borrowed_{h.getpid()}_{pid_namespace():x}.json"
+            h.write_whole(self._path, json.dumps(self._undo))
+        except OSError as e:
+            raise SessionError(f"cannot write down in {FOLDER} what has to be undone: {e.strerror}") from None
+
+    def close(self) -> None:
+        put_back(self._undo)
+        self._undo = []
+        if self._path:
+            host().unlink(self._path)
+            self._path = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def put_back(undo: list[tuple[str, str, bool]]) -> None:
+    for file, text, truncate in reversed(undo):
+        try:
+            tracefs.write(file, text, truncate=truncate)
+        except KernelError:
+            continue  # the others all the same
+
+
+def abandoned() -> list[tuple[str, int, bool]]:
+    """(path, pid, whether its owner may live) of what runs have written down and not put back."""
+    out: list[tuple[str, int, bool]] = []
+    try:
+        names = host().listdir(FOLDER)
+    except OSError:
+        return out
+    for name in sorted(names):
+        owner = _NAME.fullmatch(name)
+        if owner:
+            foreign = int(owner[2], 16) != pid_namespace()
+            out.append((f"{FOLDER}/{name}", int(owner[1]), foreign or host().exists(f"/proc/{owner[1]}")))
+    return out
+
+
+def settle(path: str) -> bool:
+    """Puts back what a dead run has written down there; whether that could be read."""
+    try:
+        told = json.loads(host().read_text(path, _LIMIT))
+        undo = [(str(file), str(text), bool(truncate)) for file, text, truncate in told]
+    except (OSError, ValueError, TypeError):
+        undo = []
+    put_back([item for item in undo if _FILE.fullmatch(item[0])])
+    host().unlink(path)
+    return bool(undo)

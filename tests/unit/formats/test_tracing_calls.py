@@ -1,0 +1,106 @@
+"""Totals of function graphs, against sums done by hand and by a plain walk over stacks."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from probescope.formats.tracing.calls import ENTRY, RETURN, CallColumns, CallTotals
+
+
+def columns(rows):
+    """Rows of (tid, kind, func, depth, duration)."""
+    tid, kind, func, depth, duration = (np.array(c, np.int64) for c in zip(*rows, strict=True))
+    at = np.arange(len(rows))
+    none = np.zeros(len(rows), np.uint64)
+    f = func.astype(np.uint64)
+    return CallColumns(at, kind, tid, tid, none, f, depth, duration.astype(np.uint64), None, none)
+
+
+def summed(*batches):
+    totals = CallTotals()
+    for rows in batches:
+        totals.add(columns(rows))
+    return totals
+
+
+NESTED = [
+    (7, ENTRY, 1, 0, 0),
+    (7, ENTRY, 2, 1, 0),
+    (8, ENTRY, 2, 0, 0),
+    (7, ENTRY, 3, 2, 0),
+    (7, RETURN, 3, 2, 10),
+    (7, RETURN, 2, 1, 30),
+    (8, RETURN, 2, 0, 500),
+    (7, ENTRY, 3, 1, 0),
+    (7, RETURN, 3, 1, 5),
+    (7, RETURN, 1, 0, 100),
+]
+
+
+def test_totals_and_own_times():
+    """1: 100 in all, 100 - 30 - 5 of its own. 2: 30 + 500, 20 + 500. 3: 10 + 5."""
+    found = {t.func: (t.calls, t.total, t.own, t.least, t.most) for t in summed(NESTED).functions()}
+    assert found == {1: (1, 100, 65, 100, 100), 2: (2, 530, 520, 30, 500), 3: (2, 15, 15, 5, 10)}
+
+
+def test_it_does_not_matter_how_the_rows_come():
+    for cut in range(1, len(NESTED)):
+        parts = summed(NESTED[:cut], NESTED[cut:])
+        assert parts.functions() == summed(NESTED).functions(), cut
+        assert sorted(parts.paths()) == sorted(summed(NESTED).paths()), cut
+
+
+def test_paths_and_callers():
+    totals = summed(NESTED)
+    assert sorted(totals.paths()) == [
+        ((1,), 1, 65),
+        ((1, 2), 1, 20),
+        ((1, 2, 3), 1, 10),
+        ((1, 3), 1, 5),
+        ((2,), 1, 500),
+    ]
+    assert totals.callers() == {(0, 1): (1, 100), (1, 2): (1, 30), (0, 2): (1, 500), (2, 3): (1, 10), (1, 3): (1, 5)}
+
+
+def test_returns_without_entries_count():
+    found = summed([(7, RETURN, 4, 1, 9), (7, RETURN, 1, 0, 20)]).functions()
+    assert {t.func: (t.calls, t.total, t.own) for t in found} == {4: (1, 9, 9), 1: (1, 20, 11)}
+
+
+def test_histograms_are_by_powers_of_two():
+    """0, 1, 2-3, 4-7 ns are buckets 0 to 3."""
+    rows = [(7, RETURN, 1, 0, n) for n in (0, 1, 2, 3, 4, 7, 8)]
+    hist = summed(rows).functions()[0].hist
+    assert hist[:5] == (1, 1, 2, 2, 1)
+
+
+@st.composite
+def calls(draw):
+    """A thread's well-formed calls, as rows, and their (func, calls, total, own)."""
+    rows, sums = [], {}
+
+    def call(tid, depth):
+        func = draw(st.integers(1, 4))
+        rows.append((tid, ENTRY, func, depth, 0))
+        inner = sum(call(tid, depth + 1) for _ in range(draw(st.integers(0, 3 if depth < 3 else 0))))
+        own = draw(st.integers(0, 50))
+        rows.append((tid, RETURN, func, depth, inner + own))
+        s = sums.setdefault(func, [0, 0, 0])
+        s[0] += 1
+        s[1] += inner + own
+        s[2] += own
+        return inner + own
+
+    for tid in draw(st.lists(st.integers(1, 3), min_size=1, max_size=4)):
+        call(tid, 0)
+    return rows, {f: tuple(s) for f, s in sums.items()}
+
+
+@given(calls(), st.integers(0, 200))
+def test_any_calls_in_two_pieces(made, cut):
+    rows, expected = made
+    parts = [p for p in (rows[:cut], rows[cut:]) if p]
+    found = {t.func: (t.calls, t.total, t.own) for t in summed(*parts).functions()}
+    assert found == expected
