@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from probescope.formats.jsontext import dumps
+from probescope.formats.jsontext import Texts, dumps
 from probescope.formats.stacktable import Measure, Owner, SampleBatch, StackTable
 
 if TYPE_CHECKING:
@@ -27,17 +27,6 @@ if TYPE_CHECKING:
 
 CPUS = (1 << 22) + 1
 """PID_MAX_LIMIT and one: the process that CPUs are threads of."""
-MOST_TEXTS = 1 << 16
-
-
-class Texts(dict[str, str]):
-    """Texts as JSON."""
-
-    def __missing__(self, text: str) -> str:
-        if len(self) >= MOST_TEXTS:
-            self.clear()
-        found = self[text] = dumps(text)
-        return found
 
 
 class ChromeWriter:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from probescope.errors import UsageError
-from probescope.formats.chrome import Texts
+from probescope.formats.jsontext import Texts
 from probescope.model.visible import visible
 
 if TYPE_CHECKING:

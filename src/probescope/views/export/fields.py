@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from probescope.formats.jsontext import Texts
 from probescope.frozen import dataclass
 from probescope.model.recording import RawField
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
+TEXTS = Texts()
 SWITCH = "sched:sched_switch"
 # include/linux/sched.h, as prev_state prints them; bit 8 or 0x100 (by kernel): preempted
 STATES = "SDTtXZPI"
@@ -44,6 +46,21 @@ def values(source: Source, piece: Piece, kind: int, which: Column) -> dict[str, 
         return {}
     records = source.records(piece.batch, which)
     return {f.name: _told(column(records, f)) for f in fields}
+
+
+def objects(source: Source, piece: Piece, kind: int, which: Column, key_of: Callable[[str], str] = str) -> list[str]:
+    """The same as JSON, an object for each event; fields are called as ``key_of`` says."""
+    found = values(source, piece, kind, which)
+    if not found:
+        return ["{}"] * len(which)
+    columns = [_json(f"{TEXTS[key_of(name)]}:", column) for name, column in found.items()]
+    return [f"{{{','.join(row)}}}" for row in zip(*columns, strict=True)]
+
+
+def _json(key: str, column: Column | list[str]) -> list[str]:
+    if isinstance(column, list):
+        return [key + TEXTS[v] for v in column]
+    return [f"{key}{v}" for v in column.tolist()]
 
 
 def _told(found: Any) -> Column | list[str]:

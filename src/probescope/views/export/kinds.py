@@ -27,6 +27,7 @@ KINDS: dict[str, Kind] = {
     "parquet": Kind("a row an event, for DuckDB, pandas, Spark", (".parquet",)),
     "perf.data": Kind("perf's own, cut down", (".data",), inputs=_EVENTS[:1], seeks=True),
     "perfetto": Kind("ui.perfetto.dev, with SQL", (".perfetto-trace", ".pftrace", ".perfetto"), inputs=_EVENTS),
+    "firefox": Kind("profiler.firefox.com", (".firefox.json", ".profile.json")),
     "speedscope": Kind("speedscope.app", (".speedscope.json", ".speedscope")),
 }
 

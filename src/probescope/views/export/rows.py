@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from probescope.formats.chrome import Texts
 from probescope.formats.folded import frame_name
 from probescope.formats.jsontext import dumps
 from probescope.formats.tables import Nested
-from probescope.views.export.fields import by_kind, own, values
+from probescope.views.export.fields import by_kind, objects, own, values
 from probescope.views.export.samples import Sampler
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ class Rows:
     def __init__(self, source: Source, *, nested: bool = False) -> None:
         self._source, self._nested = source, nested
         self._sampler = Sampler(source, "thread")
-        self._texts = Texts()
         self._paths: dict[int, str] = {}
         kinds = self._sampler.kinds
         events = [source.events[k] for k in kinds]
@@ -110,19 +108,8 @@ class Rows:
 
         out: Any = np.full(len(piece.which), "{}", object)
         for kind, which in by_kind(piece):
-            found = values(self._source, piece, kind, which)
-            if found:
-                keys = [f"{self._texts[name]}:" for name in found]
-                columns = [self._json(key, column) for key, column in zip(keys, found.values(), strict=True)]
-                places = np.searchsorted(piece.which, which)
-                out[places] = [f"{{{','.join(row)}}}" for row in zip(*columns, strict=True)]
+            out[np.searchsorted(piece.which, which)] = objects(self._source, piece, kind, which)
         return Nested(out.tolist())
-
-    def _json(self, key: str, column: Column | list[str]) -> list[str]:
-        texts = self._texts
-        if isinstance(column, list):
-            return [key + texts[v] for v in column]
-        return [f"{key}{v}" for v in column.tolist()]
 
 
 def _free(name: str) -> str:

@@ -24,12 +24,15 @@ PIECE = 1 << 16
 
 class Sampler:
     """``by``: of ``owners.OWNERS``, what is kept apart. ``weight``: ``period``, ``samples``, or a field of the events.
-    ``addresses``: places in functions are different frames. ``measures``: one for each kind of event, in order."""
+    ``addresses``, ``lines``: places in functions are different frames. ``measures``: one for each kind of event, in
+    order."""
 
-    def __init__(self, source: Source, by: str, weight: str = "period", *, addresses: bool = False) -> None:
+    def __init__(
+        self, source: Source, by: str, weight: str = "period", *, addresses: bool = False, lines: bool = False
+    ) -> None:
         self.table = StackTable()
         self._source, self._by, self._weight = source, by, weight
-        self._addresses = addresses
+        self._addresses, self._lines = addresses, lines or addresses
         self._nodes: dict[int, int] = {}
         self._places: dict[tuple[int, int, bool], int] = {}
         self._processes: dict[int, Owner] = {}
@@ -158,7 +161,7 @@ class Sampler:
         for f in frames:
             name = f.name or f"[{f.module.rpartition('/')[2].strip('[]') or 'unknown'}]"
             address = f.address if self._addresses else 0
-            yield CodeFrame(name, f.module, f.kernel, address, f.file, f.line, f.inlined)
+            yield CodeFrame(name, f.module, f.kernel, address, f.file, f.line if self._lines else 0, f.inlined)
 
 
 def _hz(attr: Any) -> int:

@@ -185,6 +185,15 @@ def _perfetto(source: Source | StackSamples, file: BinaryIO, options: Options, n
     return write_perfetto(source, file, options.weight, _build_ids(source))
 
 
+def _firefox(source: Source | StackSamples, file: BinaryIO, options: Options, name: str) -> int:
+    from probescope.views.export.firefox import write_firefox
+
+    out = _text(file)
+    count = write_firefox(source, out, options, name, _build_ids(source))
+    out.detach()
+    return count
+
+
 def _rows(source: Source | StackSamples, *, nested: bool = False) -> tuple[list[str], Iterator[Chunk]]:
     from probescope.views.export.rows import Rows, folded_chunk
     from probescope.views.flame.stacks import StackSamples
@@ -214,6 +223,7 @@ _WRITERS: dict[str, Callable[[Source | StackSamples, BinaryIO, Options, str], in
     "csv": _csv,
     "folded": _folded,
     "jsonl": _jsonl,
+    "firefox": _firefox,
     "parquet": _parquet,
     "perf.data": _perfdata,
     "perfetto": _perfetto,
