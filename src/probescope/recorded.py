@@ -6,6 +6,7 @@ only the command line counts, and the names of files that are still the recorded
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from probescope.errors import UsageError
@@ -32,13 +33,16 @@ def build(request: Request) -> Built:
         raise
 
 
-def probes(path: str) -> list[str]:
-    """What a program on a recording may name."""
+def probes(path: str, patterns: Sequence[str] = ()) -> list[str]:
+    """What a program on a recording may name; ``patterns``: globs, or words that the names contain."""
     from probescope.formats.sniff import open_recording
+    from probescope.sources.globs import is_glob, matches
     from probescope.sources.recorded import RecordedSites
 
     with open_recording(path) as recording:
-        return sorted(RecordedSites(recording.events, path).names)
+        names = sorted(RecordedSites(recording.events, path).names)
+    wanted = [w if is_glob(w) else f"*{w}*" for w in patterns] or ["*"]
+    return [n for n in names if any(matches(w, n) for w in wanted)]
 
 
 def _check(request: Request) -> None:

@@ -85,6 +85,9 @@ class RandomEvents:
     def field(self, name: str, type_: object) -> object:
         return self._columns[name]
 
+    def element(self, name: str, type_: object, index: int) -> object:
+        return self._columns[name][:, index]
+
     def stack(self, type_: object) -> object:
         return self._columns["stack"]
 
@@ -197,7 +200,7 @@ class RandomProgram:
         if r < 0.85:
             return x.Cast(t, x.Call(U64, "strlen", (self.text(depth - 1),)))
         if r < 0.9:
-            index = self.int(self.rng.choice((U8, I64)), depth - 1)
+            index = self.int(self.rng.choice((U8, I64)), depth - 1) if r < 0.88 else x.Const(U8, self.rng.randrange(4))
             return x.Cast(t, x.Index(I16, x.Field(FIELDS["array"], "array"), index))
         of = self.rng.choice(INTS)
         return x.Cast(t, self.int(of, depth - 1))

@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   probescope explain kprobe:vfs_read              also what works instead, where it cannot be used
   probescope explain 'uprobe:/bin/bash:read*'     globs are summed up
   probescope explain -e 'profile:hz:99 { @[kstack] = count(); }'
+  probescope explain --via perf -e 'tracepoint:sched:sched_switch /args.prev_prio > 20/ { @ = count(); }'
   probescope explain --measure tracepoint:sched:sched_switch
   probescope explain --measure                    what a hit costs here, for every mechanism
 """
@@ -40,6 +41,8 @@ def parser() -> Parser:
         "what", nargs="*", metavar="PROBE", help="probes, a word of their names, or a script with parameters"
     )
     p.add_argument("-e", dest="program", metavar="PROGRAM", help="a whole program")
+    p.add_argument("--via", choices=("auto", "perf"), default="auto", help="perf: on samples of perf events")
+    p.add_argument("-i", "--input", default="", metavar="FILE", help="from a recording: perf.data or trace.dat")
     p.add_argument("-p", "--pid", type=process_id, default=0, help="for this process alone")
     add_format(p)
     p.add_argument(
@@ -56,6 +59,8 @@ def main(argv: list[str]) -> int:
 
         hints = ["probescope explain tracepoint:syscalls:sys_enter_openat", "probescope explain --help"]
         raise UsageError("there is nothing to explain", hints=hints)
+    if args.via != "auto" or args.input:
+        return _stream(args)
     measured = _measure() if args.measure else None
     if not args.what and args.program is None:
         assert measured is not None
@@ -77,6 +82,19 @@ def main(argv: list[str]) -> int:
         told = text(found, known, verbose=args.verbose)
         sys.stdout.write(visible_in_color(told) if sys.stdout.isatty() else told)
     return 0
+
+
+def _stream(args: argparse.Namespace) -> int:
+    """A probe alone is explained as the program that counts it."""
+    from probescope.api import Request
+    from probescope.cli import explain_stream
+
+    found = _script(args) if args.what or args.program is not None else None
+    name, source, parameters = found or ("stdin", ", ".join(args.what) + " { @ = count(); }", [])
+    request = Request(
+        source, name=name, parameters=tuple(parameters), pid=args.pid, unsafe=True, via=args.via, input=args.input
+    )
+    return explain_stream.show(request, as_json=args.format == "json")
 
 
 Answer = tuple[str, bool, "Explained"]

@@ -236,7 +236,17 @@ def _lists_a_script(args: argparse.Namespace) -> bool:
     return args.file is not None
 
 
+def _list_recorded(args: argparse.Namespace) -> int:
+    """``-i FILE -l``: what a program on the recording may name."""
+    from probescope.recorded import probes
+
+    sys.stdout.write("".join(f"{name}\n" for name in probes(args.input, args.words)))
+    return 0
+
+
 def _list(args: argparse.Namespace) -> int:
+    if args.input:
+        return _list_recorded(args)
     from probescope.cli.list import show
     from probescope.errors import ProbeError, UsageError
 

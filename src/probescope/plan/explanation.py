@@ -92,7 +92,7 @@ class Explained:
         return {
             "parts": [p.to_json() for p in self.parts],
             "setup": list(self.setup),
-            "steps": [_step_json(s) for s in self.steps],
+            "steps": [step_json(s) for s in self.steps],
             "steps_hold_elsewhere": self.elsewhere,
             "attach_ms": round(self.setup_ms[0], 1),
             "detach_ms": round(self.setup_ms[1], 1),
@@ -101,7 +101,7 @@ class Explained:
         }
 
 
-def _step_json(step: Step) -> dict[str, object]:
+def step_json(step: Step) -> dict[str, object]:
     values = {f.name: getattr(step, f.name) for f in fields(step)}
     return {"step": type(step).__name__, "text": step_text(step), **values}
 

@@ -113,7 +113,7 @@ def _integer(x: e.Expr, site: Site) -> tuple[str, int, int]:
     if isinstance(x, e.Context) and x.name == "cpu":
         return "CPU", 0, (1 << 31) - 1
     if isinstance(x, e.Context):
-        raise _Cannot(f"{x.name}, which is no field of the event")
+        raise _Cannot(f"{x.name} (no field of the event)")
     if not isinstance(x, e.Field) or not isinstance(x.type, Int | Enum):
         raise _Cannot("more than comparisons of fields with constants")
     found, attach = site.field(x.name), site.attach

@@ -82,9 +82,9 @@ def _reason(clause: Clause, by_rows: str) -> str:
     if clause.predicate is not None:
         said.append(f"the kernel filters by {found.text}" if found.text else "the kernel filters nothing")
         if not found.whole:
-            said.append(f"user space has the rest of the predicate: {'; '.join(found.rest)}")
+            said.append(f"user space has the rest of the predicate: {' and '.join(found.rest)}")
     said.append(f"a row at a time: {by_rows}" if by_rows else "over columns of many events at once")
-    return ", ".join(said)
+    return "; ".join(said)
 
 
 # --- events

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -114,6 +114,12 @@ class Kind:
     def field(self, name: str, type_: Type) -> Values:
         return self._kept((name, type_), lambda: self._field(name, type_))
 
+    def element(self, name: str, type_: Array, index: int) -> Column:
+        raw = self._event.field(name)
+        if raw is None:
+            raise KeyError(name)
+        return cast("Column", self._kept((name, index), lambda: self._item(raw.offset, type_, index)))
+
     def _kept(self, key: object, make: Callable[[], Values]) -> Values:
         found = self._columns.get(key)
         if found is None:
@@ -130,19 +136,18 @@ class Kind:
             numbers = records.field(raw)
             return numbers != 0 if dtype_of(t) == "?" else numbers.astype(dtype_of(t))
         if isinstance(t, Array) and is_scalar(t.element):
-            return self._items(records, raw.offset, t)
+            out = np.empty((self.count, t.count), dtype_of(t.element))
+            for i in range(t.count):
+                out[:, i] = self._item(raw.offset, t, i)
+            return out
         pieces = records.pieces(raw)
         if isinstance(t, String):
             return _distinct(pieces, lambda p: text(p)[: t.size])
         return _distinct(pieces, lambda p: p)
 
-    @staticmethod
-    def _items(records: Records, offset: int, t: Array) -> Column:
-        size, sign = width(t.element), signed(t.element)
-        out = np.empty((len(records), t.count), dtype_of(t.element))
-        for i in range(t.count):
-            out[:, i] = records.number(offset + i * size, size, sign).astype(out.dtype)
-        return out
+    def _item(self, offset: int, t: Array, i: int) -> Column:
+        size = width(t.element)
+        return self.records().number(offset + i * size, size, signed(t.element)).astype(dtype_of(t.element), copy=False)
 
     def records(self) -> Records:
         if self._records is None:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 class StreamSide:
-    """Phases as in session.py; ``store`` and ``maps`` are there from the start. ``cpid`` and ``registers``: what a batch
-    does not tell, see ``kinds.Whole``."""
+    """Phases as in session.py; ``store`` and ``maps`` are there from the start. ``cpid`` and ``registers``: what a
+    batch does not tell, see ``kinds.Whole``."""
 
     def __init__(self, program: Program, plan: StreamPlan, options: SessionOptions, feed: Feed, who: Who) -> None:
         self.program, self.plan, self.options = program, plan, options

@@ -48,6 +48,10 @@ class Events(Protocol):
     def site(self) -> int: ...
     def context(self, name: str, arg: str) -> Values: ...
     def field(self, name: str, type_: Type) -> Values: ...
+    def element(self, name: str, type_: Array, index: int) -> Column:
+        """One of a field that is an array of numbers; ``index`` is in it."""
+        ...
+
     def stack(self, type_: Opaque) -> Values: ...
     def register(self, name: str) -> Values: ...
     def argument(self, index: int) -> Values: ...
@@ -187,10 +191,15 @@ class ColumnCompiler:
         return item
 
     def _index(self, x: e.Index) -> Run:
-        whole, index, t = self.compile(x.x), self.compile(x.index), x.x.type
+        t = x.x.type
         if not (isinstance(t, Array) and is_scalar(t.element)):
             raise NotColumns("bytes of texts are read for each event")
         limit = t.count
+        match x.x, x.index:
+            case e.Field(name=name), e.Const(value=int() as n) if 0 <= n < limit:
+                return lambda v: take(v.events.element(name, t, n), v.rows)
+            case _:
+                whole, index = self.compile(x.x), self.compile(x.index)
 
         def run(v: View) -> Values:
             items, i = as_matrix(whole(v), t), cast("Column", index(v))
