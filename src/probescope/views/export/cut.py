@@ -1,7 +1,8 @@
-"""Recordings cut down to some of their events, in their own format."""
+"""Recordings cut down to some of their events, as perf.data."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -11,7 +12,7 @@ from probescope.model.recording import EventBatch
 if TYPE_CHECKING:
     import numpy as np
 
-    from probescope.views.export.source import PerfSource
+    from probescope.views.export.source import PerfSource, TraceSource
 
     Column = np.ndarray[Any, Any]
 
@@ -66,3 +67,68 @@ class _Names:
                 at = [max(bisect_right(times, t) - 1, 0) for t in s.time[mine].tolist()] if len(times) > 1 else 0
                 out[mine] = np.array(self._names[tid], np.int32)[at]
         return out
+
+
+def traced_perfdata(source: TraceSource, file: BinaryIO) -> int:
+    """A trace.dat as perf.data. The number of events; raises FormatError where some are too large to be written."""
+    import numpy as np
+
+    from probescope.errors import FormatError
+    from probescope.formats.perfdata.traced import TracedWriter
+
+    kinds = _present(source)
+    contents = source.trace.contents
+    writer = TracedWriter(file, source.events, kinds, big=contents.big)
+    for tid, name in source.trace.comms.items():
+        writer.thread(tid, name)
+    for piece in source.pieces():
+        writer.batch(piece.batch, piece.which[np.isin(piece.batch.event[piece.which], kinds)])
+    writer.finish(_features(source), _tracing(source, kinds))
+    if writer.skipped:
+        raise FormatError(
+            f"{writer.skipped} records are larger than 64 KiB, which perf.data cannot hold", file=source.name
+        )
+    return writer.count
+
+
+def _present(source: TraceSource) -> list[int]:
+    """The wanted kinds that there are events of; perf.data lists them before the first one."""
+    import numpy as np
+
+    from probescope.formats.tracedat.reader import UNKNOWN
+
+    found: set[int] = set()
+    for batch in source.trace.batches():
+        found.update(np.unique(batch.event).tolist())
+    known = {i for i, e in enumerate(source.events) if e.name != UNKNOWN}
+    return sorted(found & known & set(source.kinds))
+
+
+def _features(source: TraceSource) -> dict[str, Any]:
+    m = source.machine
+    texts = {"HOSTNAME": m.hostname, "OSRELEASE": m.release, "ARCH": m.arch}
+    out: dict[str, Any] = {name: text for name, text in texts.items() if text}
+    return out | ({"NRCPUS": (m.cpus, m.cpus)} if m.cpus else {})
+
+
+def _tracing(source: TraceSource, kinds: list[int]) -> bytes:
+    from probescope.formats.perfdata.tracing_encode import encode_tracing_data
+
+    c = source.trace.contents
+    wanted = {source.events[k].id for k in kinds}
+    formats = [(system, text) for system, text in c.formats if _id(text) in wanted]
+    return encode_tracing_data(
+        formats,
+        big=c.big,
+        long_size=source.trace.long_size,
+        page_size=c.page_size,
+        header_page=c.header_page,
+        kallsyms=c.kallsyms,
+        printk=c.printk,
+        cmdlines=c.cmdlines,
+    )
+
+
+def _id(text: str) -> int:
+    found = re.search(r"^ID:\s*(\d+)", text, re.MULTILINE)
+    return int(found[1]) if found else 0

@@ -25,7 +25,7 @@ KINDS: dict[str, Kind] = {
     "csv": Kind("a row an event", (".csv",)),
     "jsonl": Kind("an object an event, with nested fields and stacks", (".jsonl", ".ndjson")),
     "parquet": Kind("a row an event, for DuckDB, pandas, Spark", (".parquet",)),
-    "perf.data": Kind("perf's own, cut down", (".data",), inputs=_EVENTS[:1], seeks=True),
+    "perf.data": Kind("perf: a part of a perf.data, the events of a trace.dat", (".data",), inputs=_EVENTS, seeks=True),
     "perfetto": Kind("ui.perfetto.dev, with SQL", (".perfetto-trace", ".pftrace", ".perfetto"), inputs=_EVENTS),
     "firefox": Kind("profiler.firefox.com", (".firefox.json", ".profile.json")),
     "speedscope": Kind("speedscope.app", (".speedscope.json", ".speedscope")),

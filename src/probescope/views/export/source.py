@@ -147,7 +147,7 @@ class TraceSource(Source):
 
     def __init__(self, recording: TraceDat, selection: Selection, progress: Step) -> None:
         super().__init__(recording, selection, progress)
-        self._trace = recording
+        self.trace = recording
         self._number: dict[int, int] = {}
 
     def pieces(self) -> Iterator[Piece]:
@@ -167,14 +167,14 @@ class TraceSource(Source):
         found = self._number.get(tid)
         if found is None:
             found = self._number[tid] = len(self.names)
-            self.names.append(self._trace.comms.get(tid, "<idle>" if tid == 0 else f":{tid}"))
+            self.names.append(self.trace.comms.get(tid, "<idle>" if tid == 0 else f":{tid}"))
         return found
 
     def frames(self, stack: int) -> tuple[Frame, ...]:
         return ()
 
     def frame(self, space: int, address: int, kernel: bool) -> Frame:
-        found = self._trace.symbols.name(address)
+        found = self.trace.symbols.name(address)
         if found is None:
             return Frame(address, "", 0, "[kernel.kallsyms]", kernel=True)
         name, _, module = found[0].partition(" ")

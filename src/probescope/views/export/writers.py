@@ -170,9 +170,11 @@ def _parquet(source: Source | StackSamples, file: BinaryIO, options: Options, na
 
 
 def _perfdata(source: Source | StackSamples, file: BinaryIO, options: Options, name: str) -> int:
-    from probescope.views.export.cut import cut_perfdata
-    from probescope.views.export.source import PerfSource
+    from probescope.views.export.cut import cut_perfdata, traced_perfdata
+    from probescope.views.export.source import PerfSource, TraceSource
 
+    if isinstance(source, TraceSource):
+        return traced_perfdata(source, file)
     assert isinstance(source, PerfSource)
     return cut_perfdata(source, file)
 
