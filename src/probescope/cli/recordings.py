@@ -70,6 +70,7 @@ class Opened:
         self._context = Context(machine.big_endian, machine.long_size, symbols, printk)
         self._printers: dict[int, Printer] = {}
         self._texts = Texts()
+        self._pauses: dict[int, list[int]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -105,9 +106,13 @@ class Opened:
 
     def trace_cells(self, told: ToldBatch, kind: int, which: Column) -> list[Cells]:
         """The same as columns of bytes."""
+        from probescope.formats.tracing.repeats import cells_of
+
         if told.batch.raw is None:
             return []
-        return self._printer(kind).cells(self.records(told, which))
+        own = (f.offset for f in self.recording.events[kind].fields if not f.name.startswith("common_"))
+        pause = self._pauses.setdefault(kind, [0])
+        return cells_of(self._printer(kind), self.records(told, which), min(own, default=0), pause)
 
     def filter(self, args: argparse.Namespace) -> Keep:
         """Indices of the events that the options ask for; ``None`` for all of them."""

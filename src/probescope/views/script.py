@@ -82,14 +82,11 @@ class ScriptView:
         kinds = batch.event[which]
         present = np.flatnonzero(np.bincount(kinds, minlength=1)).tolist()
         if len(present) == 1:
-            return cells.lines(self._cells(told, which, present[0]), len(which))
-        out: list[bytes] = [b""] * len(which)
-        for kind in present:
-            places = np.flatnonzero(kinds == kind)
-            found = cells.each_line(self._cells(told, which[places], kind), len(places))
-            for at, line in zip(places.tolist(), found, strict=True):
-                out[at] = line
-        return b"".join(out)
+            return cells.lines([(None, self._cells(told, which, present[0]))], len(which))
+        parts = [
+            (places, self._cells(told, which[places], k)) for k in present if len(places := (kinds == k).nonzero()[0])
+        ]
+        return cells.lines(parts, len(which))
 
     def _shown(self, event: EventType, told: ToldBatch) -> set[str]:
         """What perf chooses for a kind of event, less what was not recorded."""

@@ -1,87 +1,202 @@
-"""Lines of text put together for many events at once: a matrix of bytes, a row for each line, NULs where nothing is.
+"""Lines of text put together for many events at once, by columns of texts.
 
-    | "NR " | 1 6 . . | " (" | 7 . . . | 2 4 0 0 | ", " | ...      . is a NUL
+    part 0    part 1   part 2         part 3
+    | dd 71   | NR     | 16 . .     | (7, . . .       . is what a text does not need of its column's width
+                       ^ where each text begins is known: the sum of the sizes of all before it
 
-Each column of cells has one width. Numbers are cut into groups of four digits, and a group's text is looked up in a
-table; texts that repeat are looked up as well. At last all NULs are taken out at once. So a line costs some 0.2 us,
-whatever is in it; Python's own formatting costs 0.1 us for each value.
-No text that goes in has a NUL of its own.
+A column (``Cells``) is ``Texts``, the same text for all, or a list of texts that are too different in size.
+Each column is written to its places in all lines at once, in its full width; what it does not need is written over by
+the next column. What the last columns of a line write too much goes into the next line's beginning, which is written
+once more at the end. So a line costs some 5 ns a column, whatever is in it; Python's own formatting costs 100 ns.
+Numbers are cut into groups of four digits, and a group's text is looked up in a table; so are texts that repeat.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     Column = np.ndarray[Any, Any]
-    Cells = Column | bytes | list[bytes]
-    """One column: texts of one width (V), the same text for all, or texts that are too different in size."""
+    Cells: TypeAlias = "Texts | bytes | list[bytes]"
 
 MOST_BYTES = 1 << 20
-"""Of one matrix: more would leave the processor's cache."""
+"""That are written to at once: more would leave the processor's cache."""
 MOST_WIDE = 64
 """Bytes a row of a column of texts, above which they have to be like each other in size."""
 
 
-def lines(cells: Sequence[Cells], count: int) -> bytes:
-    """The texts of all rows, one after the other."""
-    if any(isinstance(c, list) for c in cells):
-        return b"".join(each_line(cells, count))
-    step = max(MOST_BYTES // max(sum(map(_width, cells)), 1), 1)
-    if count <= step:
-        return matrix(cells, count).tobytes().translate(None, b"\0")
-    steps = range(0, count, step)
-    return b"".join(lines(_rows(cells, at, min(at + step, count)), min(step, count - at)) for at in steps)
+class Texts:
+    """``values``: texts, each at the beginning of a V of one width; ``sizes``: of each, or of all (then as wide);
+    ``least``: none is shorter."""
+
+    __slots__ = ("least", "sizes", "values")
+
+    def __init__(self, values: Column, sizes: Column | int, least: int = 0) -> None:
+        self.values, self.sizes = values, sizes
+        self.least = sizes if isinstance(sizes, int) else least
+
+    def take(self, which: Column) -> Texts:
+        sizes = self.sizes if isinstance(self.sizes, int) else self.sizes.take(which)
+        return Texts(self.values.take(which), sizes, self.least)
+
+    def part(self, first: int, end: int) -> Texts:
+        sizes = self.sizes if isinstance(self.sizes, int) else self.sizes[first:end]
+        return Texts(self.values[first:end], sizes, self.least)
+
+    @property
+    def width(self) -> int:
+        return int(self.values.dtype.itemsize)
 
 
-def each_line(cells: Sequence[Cells], count: int) -> list[bytes]:
+def lines(parts: Sequence[tuple[Column | None, Sequence[Cells]]], count: int) -> bytes:
+    """The texts of all rows, one after the other. A part has the cells of some rows (ascending); None: of all."""
+    if not count:
+        return b""
+    if any(isinstance(c, list) for _, cells in parts for c in cells):
+        return b"".join(each_line(parts, count))
+    step = max(MOST_BYTES // max(sum(_width(c) for c in parts[0][1]), 1), 1)
+    if count <= step or len(parts) > 1:
+        data, _ = _written(parts, count)
+        return data
+    steps = ((at, min(at + step, count)) for at in range(0, count, step))
+    return b"".join(_written([(None, _rows(parts[0][1], at, end))], end - at)[0] for at, end in steps)
+
+
+def each_line(parts: Sequence[tuple[Column | None, Sequence[Cells]]], count: int) -> list[bytes]:
     """The text of each row."""
-    loose = next((i for i, c in enumerate(cells) if isinstance(c, list)), -1)
-    if loose >= 0:
-        before, after = each_line(cells[:loose], count), each_line(cells[loose + 1 :], count)
-        return list(map(b"".join, zip(before, cells[loose], after, strict=True)))
-    step = max(MOST_BYTES // max(sum(map(_width, cells)), 1), 1)
-    out: list[bytes] = []
-    for at in range(0, count, step):
-        rows = matrix(_rows(cells, at, at + step), min(step, count - at))
-        ends = np.cumsum(np.count_nonzero(rows, axis=1)).tolist()
-        data = rows.tobytes().translate(None, b"\0")
-        out += [data[a:b] for a, b in zip([0, *ends], ends, strict=False)]
-    return out
+    loose = any(isinstance(c, list) for _, cells in parts for c in cells)
+    if loose and len(parts) > 1:
+        out = [b""] * count
+        for rows, some in parts:
+            places: list[int] = np.arange(count).tolist() if rows is None else rows.tolist()
+            for at, line in zip(places, each_line([(None, some)], len(places)), strict=True):
+                out[at] = line
+        return out
+    cells = parts[0][1]
+    for place, column in enumerate(cells):
+        if isinstance(column, list):
+            before = each_line([(None, cells[:place])], count)
+            after = each_line([(None, cells[place + 1 :])], count)
+            return [b + c + a for b, c, a in zip(before, column, after, strict=True)]
+    data, ends = _written(parts, count)
+    stops = ends.tolist()
+    return [data[a:b] for a, b in zip([0, *stops], stops, strict=False)]
 
 
 def _rows(cells: Sequence[Cells], first: int, end: int) -> list[Cells]:
-    return [c if isinstance(c, bytes) else c[first:end] for c in cells]
+    return [c.part(first, end) if isinstance(c, Texts) else c for c in cells]
 
 
 def _width(cells: Cells) -> int:
-    return cells.dtype.itemsize if isinstance(cells, np.ndarray) else len(cells)
+    return cells.width if isinstance(cells, Texts) else len(cells)
 
 
-def matrix(cells: Sequence[Cells], count: int) -> Column:
-    width = sum(_width(c) for c in cells)
-    out = np.empty((count, width), np.uint8)
+def _written(parts: Sequence[tuple[Column | None, Sequence[Cells]]], count: int) -> tuple[bytes, Column]:
+    """Also where each line ends."""
+    joined = [(rows, together(some, count if rows is None else len(rows))) for rows, some in parts]
+    sizes = np.zeros(count, np.int64)
+    for rows, some in joined:
+        size = sum((c.sizes for c in some), np.int64(0))
+        if rows is None:
+            sizes += size
+        else:
+            sizes[rows] = size
+    ends = sizes.cumsum()
+    total = int(ends[-1])
+    room = max((c.width for _, some in joined for c in some), default=0)
+    out = np.empty(total + room, np.uint8)
+    for rows, some in joined:
+        at = (ends - sizes) if rows is None else (ends - sizes)[rows]
+        for c in some:
+            _view(out, c.width)[at] = c.values
+            at = at + c.sizes
+    over = max((_over(some) for _, some in joined), default=0)
+    if over > 0:
+        _mend(out, joined, ends - sizes, over)
+    return out[:total].tobytes(), ends
+
+
+def _view(out: Column, width: int) -> Column:
+    return np.ndarray((len(out) - width + 1,), f"V{width}", out.data, 0, (1,))
+
+
+def _over(cells: Sequence[Texts]) -> int:
+    """How many bytes at most are written behind a line's end."""
+    most = after = 0
+    for c in reversed(cells):
+        most = max(most, c.width - c.least - after)
+        after += c.least
+    return most
+
+
+def _mend(out: Column, joined: Sequence[tuple[Column | None, Sequence[Texts]]], starts: Column, over: int) -> None:
+    """The first ``over`` bytes of each line once more, in the order of columns, and never more than the text has."""
+    for rows, cells in joined:
+        at = starts if rows is None else starts[rows]
+        left = np.full(len(at), over)
+        for c in cells:
+            if c.least >= over:  # of the first column, as a rule
+                values = c.values.view(np.uint8).reshape(len(at), c.width)[:, :over]
+                _view(out, over)[at] = np.ascontiguousarray(values).view(f"V{over}")[:, 0]
+                break
+            sizes = np.minimum(left, c.sizes)
+            for size in np.unique(sizes[sizes > 0]).tolist():
+                which = (sizes == size).nonzero()[0]
+                values = c.values.take(which).view(np.uint8).reshape(len(which), c.width)[:, :size]
+                _view(out, size)[at[which]] = np.ascontiguousarray(values).view(f"V{size}")[:, 0]
+            left = left - sizes
+            at = at + c.sizes
+            if not left.any():
+                break
+
+
+def together(cells: Sequence[Cells], count: int) -> list[Texts]:
+    """Neighbours as one column up to one whose texts have different sizes: fewer places to write to."""
+    out: list[Texts] = []
+    solid: list[Texts | bytes] = []
+    for c in cells:
+        if isinstance(c, list) or (isinstance(c, bytes) and not c):
+            continue
+        solid.append(c)
+        if isinstance(c, Texts) and not isinstance(c.sizes, int):
+            before = sum(map(_width, solid)) - c.width
+            out.append(Texts(matrix(solid, count), c.sizes + np.int64(before), before + c.least))
+            solid = []
+    if solid:
+        values = matrix(solid, count)
+        out.append(Texts(values, int(values.dtype.itemsize)))
+    return out
+
+
+def matrix(cells: Sequence[Texts | bytes], count: int) -> Column:
+    """A row of what is the same for all is copied to each, then the columns are set into it."""
+    same = b"".join(c if isinstance(c, bytes) else bytes(c.width) for c in cells)
+    out = np.empty(count, f"V{len(same)}")
+    if not len(same) or not count:
+        return out
+    out[:] = np.frombuffer(same, out.dtype)
     at = 0
     for column in cells:
-        size = _width(column)
-        if size and count:
-            place = np.ndarray((count,), f"V{size}", out.data, at, (width,))
-            place[:] = np.frombuffer(column, place.dtype)[0] if isinstance(column, bytes) else column
-        at += size
+        if isinstance(column, Texts):
+            np.ndarray((count,), f"V{column.width}", out.data, at, (len(same),))[:] = column.values
+        at += _width(column)
     return out
 
 
 # --- columns
 
 
-def texts(found: Iterable[bytes]) -> Column:
-    """Any texts; a table of them, if they are looked up later."""
-    column = np.array(list(found), np.bytes_)
-    return column.view(f"V{column.dtype.itemsize}") if column.dtype.itemsize else column.astype("S1").view("V1")
+def texts(found: Iterable[bytes]) -> Texts:
+    """Any texts; a table of them, if they are looked up later. None of them ends with a NUL."""
+    all_of_them = list(found)
+    sizes = np.array(list(map(len, all_of_them)), np.int64)
+    width = int(sizes.max(initial=0))
+    values = np.array(all_of_them, f"S{max(width, 1)}").view(f"V{max(width, 1)}")
+    return Texts(values, width if width and (sizes == width).all() else sizes, int(sizes.min(initial=width)))
 
 
 def encoded(found: Iterable[str]) -> Cells:
@@ -94,23 +209,27 @@ def encoded(found: Iterable[str]) -> Cells:
 
 
 @cache
-def _groups(base: int) -> Column:
-    """Texts of 0 to base**4 - 1; the same with leading zeros; and nothing."""
+def _groups(base: int) -> tuple[Column, Column]:
+    """Texts of 0 to base**4 - 1; the same with leading zeros; and nothing. And their sizes."""
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)
     numbers = np.arange(base**4)
     full = digits[np.stack([numbers // base**n % base for n in (3, 2, 1, 0)], axis=1)]
     short = full.copy()
-    for n in range(3):
-        short[: base ** (3 - n), n] = 0
+    sizes = np.full(2 * base**4 + 1, 4, np.uint8)
+    for n in (3, 2, 1):
+        short[: base**n, :n] = full[: base**n, 4 - n :]
+        short[: base**n, n:] = 0
+        sizes[: base**n] = n
+    sizes[-1] = 0
     table = np.concatenate((short, full, np.zeros((1, 4), np.uint8)))
-    return np.ascontiguousarray(table).view("V4")[:, 0]
+    return np.ascontiguousarray(table).view("V4")[:, 0], sizes
 
 
-def _looked_up(numbers: Column, base: int) -> list[Column]:
-    """u8 numbers, the highest digits first."""
-    table, size = _groups(base), base**4
+def _looked_up(numbers: Column, base: int) -> list[Cells]:
+    """u8 numbers, the highest digits first, eight or less in a column."""
+    (table, sizes), size = _groups(base), base**4
     most = int(numbers.max(initial=0))
-    out: list[Column] = []
+    groups: list[Texts] = []
     rest = numbers
     scale = 1
     while True:
@@ -120,31 +239,41 @@ def _looked_up(numbers: Column, base: int) -> list[Column]:
             group += np.where(above > 0, size, 0)
         if scale > 1:
             group[rest == 0] = 2 * size
-        out.insert(0, table.take(group))
+        groups.append(Texts(table.take(group), sizes.take(group), 1 if scale == 1 else 0))
         scale *= size
         if most < scale:
-            return out
+            break
         rest = above
+    pairs = zip(groups[::2], groups[1::2], strict=False)
+    out: list[Cells] = [_pair(high, low) for low, high in pairs]
+    return [*groups[len(out) * 2 :], *reversed(out)]
+
+
+def _pair(high: Texts, low: Texts) -> Texts:
+    """Two groups of up to four characters in one of up to eight."""
+    first, second = (t.values.view("<u4").astype("<u8") for t in (high, low))
+    values = first | second << (high.sizes * np.uint64(8))
+    return Texts(values.view("V8"), high.sizes + low.sizes, low.least)
 
 
 def hexadecimal(numbers: Column) -> list[Cells]:
     """u8 numbers, without leading zeros."""
-    return list(_looked_up(numbers, 16))
+    return _looked_up(numbers, 16)
 
 
 def decimal(numbers: Column) -> list[Cells]:
     """u8 or i8 numbers."""
     if numbers.dtype.kind == "u":
-        return list(_looked_up(numbers, 10))
+        return _looked_up(numbers, 10)
     below = numbers < 0
     if not below.any():
-        return list(_looked_up(numbers.view(np.uint64), 10))
-    sign = np.where(below, np.uint8(ord("-")), np.uint8(0)).view("V1")
+        return _looked_up(numbers.view(np.uint64), 10)
+    sign = Texts(np.full(len(numbers), ord("-"), np.uint8).view("V1"), below.astype(np.uint8))
     return [sign, *_looked_up(np.where(below, -numbers, numbers).view(np.uint64), 10)]
 
 
 @cache
-def _thousand() -> Column:
+def _thousand() -> Texts:
     return texts(b"%03d" % n for n in range(1000))
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from probescope.model.recording import Column, Ragged
 
 MOST_TEXTS = 1 << 16
+MOST_ROW = 256
 _UNSIGNED = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}
 
 
@@ -48,7 +49,8 @@ class Records:
         self.long_size = long_size
         self.texts = Texts() if texts is None else texts
         self._columns: dict[tuple[int, int, bool], Column] = {}
-        self._least = int(self.size.min()) if len(self.size) else 0
+        self.least = int(self.size.min()) if len(self.size) else 0
+        self._rows: Column | None = None
         self._bytes: list[bytes] = []  # one, once it is wanted; shared by subsets
 
     def __len__(self) -> int:
@@ -68,13 +70,34 @@ class Records:
         key = (offset, size, signed)
         found = self._columns.get(key)
         if found is None:
-            column = self.gather(self.start + offset, size, self.fits(offset, size))
+            column = self._quick(offset, size)
+            if column is None:
+                column = self.gather(self.start + offset, size, self.fits(offset, size))
             found = self._columns[key] = self.extended(column, signed)
         return found
 
+    def _quick(self, offset: int, size: int) -> Column | None:
+        """Out of the records' first bytes, which are brought together once for all fields; None where that would not
+        do."""
+        if offset < 0 or offset + size > min(self.least, MOST_ROW) or size not in _UNSIGNED:
+            return None
+        rows = self.rows
+        kind = (">" if self.big else "<") + _UNSIGNED[size]
+        column: Column = np.ndarray((len(self),), kind, rows.data, offset, (rows.shape[1],))
+        return column.astype(_UNSIGNED[size])
+
+    @property
+    def rows(self) -> Column:
+        """As many first bytes of each record as all have, a row for each; ``MOST_ROW`` at most."""
+        if self._rows is None:
+            width = max(min(self.least, MOST_ROW), 1)
+            pieces: Any = np.ndarray((max(len(self.values) - width + 1, 0),), f"V{width}", self.values.data, 0, (1,))
+            self._rows = pieces[self.start].view(np.uint8).reshape(len(self), width)
+        return self._rows
+
     def fits(self, offset: int, size: int) -> Column | None:
         """Which records reach that far; None: all do."""
-        return None if self._least >= offset + size else self.size >= offset + size
+        return None if self.least >= offset + size else self.size >= offset + size
 
     def gather(self, places: Column, size: int, fine: Column | None) -> Column:
         """Unsigned integers at ``places`` in ``values``, in native order; 0 where not ``fine``."""

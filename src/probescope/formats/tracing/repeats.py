@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from probescope.formats.tracing import cells
+from probescope.formats.tracing.fields import MOST_ROW
+from probescope.model.alike import alike
+
 if TYPE_CHECKING:
+    from probescope.formats.tracing.cells import Cells
     from probescope.formats.tracing.fields import Records
     from probescope.formats.tracing.print_fmt import Printer
 
@@ -18,6 +23,29 @@ MOST_KEPT = 1 << 14
 MOST_BYTES = 192
 FEW = 64  # records: below, nothing can be told
 PAUSE = 64
+
+
+def cells_of(printer: Printer, records: Records, common: int, pause: list[int]) -> list[Cells]:
+    """``printer.cells``, worked out once for records that are alike but for their first ``common`` bytes. ``pause``
+    counts down, in place, for how many batches this is not tried again."""
+    size = records.least
+    if pause[0] or not printer.alone or len(records) < FEW or size > MOST_ROW or size < int(records.size.max()):
+        pause[0] = max(pause[0] - 1, 0)
+        return printer.cells(records)
+    width = max(size - common, 1)
+    own = np.zeros((len(records), (width + 7) // 8 * 8), np.uint8)
+    own[:, :width] = records.rows[:, size - width :]
+    words = own.view(np.uint64)
+    first, kinds = alike(tuple(words[:, i] for i in range(words.shape[1])))
+    if len(first) * 16 > len(records):
+        pause[0] = PAUSE
+        return printer.cells(records)
+    if not (words.take(first, axis=0).take(kinds, axis=0) == words).all():  # two different ones have one hash
+        return printer.cells(records)
+    made = cells.each_line([(None, printer.cells(records.subset(first)))], len(first))
+    if max(map(len, made)) > MOST_BYTES:
+        return [list(map(made.__getitem__, kinds.tolist()))]
+    return [cells.texts(made).take(kinds)]
 
 
 class Repeats:
