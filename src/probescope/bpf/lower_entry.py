@@ -46,13 +46,15 @@ def program(l: Lower) -> None:
     l.fn = l.main = Fn(b, b.parameters[0], None, None)
     b.span = l.clause.span
     drop, leave = b.block(), b.block()
+    # of another process neither end of a function is wanted: an entry that gives 1 has the kernel leave out the return
+    others = b.block(cold=True) if l.unit.exit is not None and l.unit.pid else drop
     l.fn.leave = lambda: b.jump(leave)
     if l.unit.kind in {"syscall", "iter"} and any(isinstance(n, s.Return) for n in clause_nodes(l.clause)):
         l.result = b.reg()
         b.assign_imm(l.result, 0)
     with l.scope():
         _dispatch(l, drop)
-        _gates(l, drop)
+        _gates(l, drop, others)
         plan(l)
         _predicate(l, drop)
         _scratch(l, drop, "late")
@@ -62,6 +64,9 @@ def program(l: Lower) -> None:
     if b.open:
         b.jump(leave)
     _end(l, drop, leave)
+    if others is not drop:
+        b.place(others)
+        b.exit_imm(1)
     l.functions.insert(0, b.finish())
 
 
@@ -97,7 +102,7 @@ def _end(l: Lower, drop: Block, leave: Block) -> None:
 # --- who is asked -----------------------------------------------------------------------------------------------------
 
 
-def _gates(l: Lower, drop: Block) -> None:
+def _gates(l: Lower, drop: Block, others: Block) -> None:
     attach = l.program.sites[l.unit.sites[0]].attach if l.unit.sites and l.program.sites else None
     at_ends = isinstance(attach, UserAttach) and attach.kind in {"begin", "end"}
     if not at_ends:
@@ -107,7 +112,7 @@ def _gates(l: Lower, drop: Block) -> None:
         if l.unit.kind != "iter" and any(a.kind == "exit" for a in l.program.actions):
             _global(l, GLOBAL_STOP, "ne", drop)
     if l.unit.pid:
-        _drop_if(l, "ne", tgid(l, "curr_ns"), l.unit.pid, drop)
+        _drop_if(l, "ne", tgid(l, "curr_ns"), l.unit.pid, others)
 
 
 def _global(l: Lower, word: int, cond: Cond, drop: Block) -> None:

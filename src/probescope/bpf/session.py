@@ -8,8 +8,8 @@
     ...                          the program of the entry: it ends with its own exit
     RETURN: ...                  that of the return
 
-Both have the frame for themselves. An entry that returned anything but 0 would ask the kernel to leave out the return:
-programs of probes return 0. Source: kprobe_multi_link_handler of kernel/trace/bpf_trace.c.
+Both have the frame for themselves. An entry that gives 1 has the kernel leave out the return, which is cheaper: so it
+does for processes that are not asked for. Source: kprobe_multi_link_handler of kernel/trace/bpf_trace.c.
 """
 
 from __future__ import annotations

@@ -69,6 +69,19 @@ def test_names_of_many_functions_at_both_ends(target: str) -> None:
     assert seen.maps["@out"] == {("kretprobe:vfs_read", "vfs_read"): 5}
 
 
+def test_one_process_alone(target: str) -> None:
+    """What other processes do is seen at neither end; what this one does, at both."""
+    seen = traced(
+        """kprobe:vfs_read { @in[pid == PID] = count(); } kretprobe:vfs_read { @out[pid == PID] = count(); }""",
+        reads(target, 4),
+        reads(target, 4),
+        pid=True,
+    )
+    assert list(seen.maps["@in"]) == list(seen.maps["@out"]) == [1]
+    assert seen.maps["@in"][1] >= 4
+    assert abs(seen.maps["@in"][1] - seen.maps["@out"][1]) <= 1, "a call may be under way at either end"
+
+
 def test_two_returns_in_the_order_of_the_script(target: str) -> None:
     seen = traced(
         """kprobe:vfs_read /pid == PID && !@done/ { printf("in\\n"); }

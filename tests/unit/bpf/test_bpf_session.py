@@ -7,9 +7,14 @@ from bpf_machine import Machine
 from probescope.bpf import insn as i
 from probescope.bpf.assemble import assemble_functions, linked
 from probescope.bpf.builder import Builder
+from probescope.bpf.compile import compile_program
 from probescope.bpf.disasm import disassemble
 from probescope.bpf.session import IS_RETURN, joined
-from probescope.bpf.unit import Reloc
+from probescope.bpf.unit import Options, Reloc, Unit
+from probescope.ir.program import Clause, MapDecl, Program
+from probescope.ir.stmt import MapUpdate
+from probescope.model.site import KprobeAttach, Site
+from probescope.model.types import Agg
 
 
 def adding(name: str, more: int):
@@ -40,3 +45,22 @@ def test_functions_of_both_are_there_once():
     code = linked(joined(adding("entry", 1), adding("exit", 1000)))
     assert [name for _, name in code.functions] == ["entry", "entry.add", "exit.add"]
     assert [text for _, text in disassemble(code.insns)][:3] == ["r6 = r1", "call kernel-function#0", "r0 &= 255"]
+
+
+def test_other_processes_are_spared_their_return():
+    """With -p: an entry that gives 1 has the kernel leave out what it would do at the return."""
+    entry = Site("kprobe:f", "kprobe", KprobeAttach("f", traceable=True))
+    exit_ = Site("kretprobe:f", "kretprobe", KprobeAttach("f", ret=True, traceable=True))
+    hit = (MapUpdate("", None),)
+    program = Program((Clause(0, (entry,), hit), Clause(1, (exit_,), hit)), (MapDecl("", None, Agg("count")),))
+
+    def ends(pid: int) -> list[str]:
+        """What r0 is set to before each exit."""
+        half = Unit("x", 1, "kprobe", (1,), pid=pid)
+        unit = Unit("e", 0, "kprobe", (0,), pid=pid, exit=half)
+        (made,) = compile_program(program, [unit], Options()).programs
+        texts = [t for _, t in disassemble(made.insns)]
+        return [texts[n - 1] for n, t in enumerate(texts) if t == "exit"]
+
+    assert sorted(ends(77)) == ["r0 = 0", "r0 = 0", "r0 = 1"]
+    assert ends(0) == ["r0 = 0", "r0 = 0"]

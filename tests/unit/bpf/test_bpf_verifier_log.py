@@ -74,8 +74,10 @@ BACK_EDGE = "back-edge from insn 4 to 1\nprocessed 0 insns (limit 131072)\n"
             False,
         ),
         (
-            "7: (85) call bpf_probe_read#4\n8: (bf) r1 = r6\n9: (85) call bpf_d_path#147\n"
-            "helper call is not allowed in probe\n",
+            (
+                "7: (85) call bpf_probe_read#4\n8: (bf) r1 = r6\n9: (85) call bpf_d_path#147\n"
+                "helper call is not allowed in probe\n"
+            ),
             9,
             "helper bpf_d_path not allowed in probe",
             False,
