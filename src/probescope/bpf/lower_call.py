@@ -154,6 +154,12 @@ def member_offset(l: Lower, *path: tuple[str, str]) -> int:
     return at
 
 
+def _within(l: Lower, e: x.Call) -> Reg:
+    index, limit = l.scalar(e.args[0]), number(e.args[1])
+    l.unless("ge", index, limit or 0, lambda: l.count("outside", span=e.span))
+    return index
+
+
 _NUMBERS: dict[str, Callable[[Lower, x.Call], Reg]] = {
     "strlen": lambda l, e: length(l, e.args[0]),
     "strncmp": truth,
@@ -166,6 +172,7 @@ _NUMBERS: dict[str, Callable[[Lower, x.Call], Reg]] = {
     "percpu": _percpu,
     "socket_cookie": _socket_cookie,
     "stack_len": stack_len,
+    "within": _within,
 }
 
 # --- addresses --------------------------------------------------------------------------------------------------------

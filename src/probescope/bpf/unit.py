@@ -144,6 +144,7 @@ CounterKind = Literal[
     "lookup",  # only where the program's settings say so
     "div0",
     "bounds",
+    "outside",
     "loop",
     "stack",
     "scratch",

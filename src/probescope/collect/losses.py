@@ -23,6 +23,7 @@ ABOUT: dict[str, str] = {
     "lookup": "Can't lookup map element because it does not exist.",
     "div0": "divisions by zero: they gave 1",
     "bounds": "accesses were outside of an array: they gave 0",
+    "outside": "accesses were outside of an array: they gave what lies there",
     "loop": "loops were cut: they reached the greatest number of turns",
     "stack": "stacks were not kept: the table of stacks was full, or two collided in it",
     "unwind_late": "stacks were walked by frame pointers. No DWARF unwind data available for this process yet",
@@ -39,7 +40,7 @@ _HINTS: dict[str, str] = {
 }
 
 SHOWN: frozenset[str] = frozenset(
-    {"ring_full", "map_full", "div0", "bounds", "loop", "stack", "scratch", "unwind_late"}
+    {"ring_full", "map_full", "div0", "bounds", "outside", "loop", "stack", "scratch", "unwind_late"}
 )
 """Kinds that are told always; the others (a failed read is often part of the plan) only when asked for with ``-k``."""
 

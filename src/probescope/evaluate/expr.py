@@ -250,7 +250,14 @@ class ExprCompiler:
         if pure is not None:
             return lambda f: pure(x, tuple(a(f) for a in args))
         name = x.name
+        if name == "within":
+            return lambda f: self._within(f, args[0](f), args[1](f))
         return lambda f: f.event.call(name, tuple(a(f) for a in args))
+
+    def _within(self, f: Frame, index: int, limit: int) -> int:
+        if not 0 <= index < limit:
+            self.miss(f, "outside")
+        return index
 
     # --- state
     # ----------------------------------------------------------------------------------------------------------

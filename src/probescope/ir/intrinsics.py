@@ -46,5 +46,11 @@ INTRINSICS: dict[str, Intrinsic] = {
     "stack_len": Intrinsic(
         "Stack", "U64", "frames of the call stack of the moment, up to its type's depth", pure=False
     ),
+    "within": Intrinsic(
+        "Int, Const U64",
+        "the same Int",
+        "the first, and counted (outside) where it is not below the second",
+        pure=False,
+    ),
     "array_of": Intrinsic("String | Buffer", "Array(U8,n)", "the bytes"),
 }

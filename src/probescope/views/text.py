@@ -148,6 +148,7 @@ LEADS = {
     "map_full": "Map full; can't update element. ",
     "div0": "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result. ",
     "bounds": "Array access out of bounds. This can lead to unexpected results. ",
+    "outside": "Array access out of bounds. This can lead to unexpected results. ",
 }
 """What users of bpftrace look for, before the count."""
 

@@ -246,6 +246,8 @@ ERRORS = {
     "index out of range": (x.Index(I32, x.Pack(Array(I32, 1), (arg(0, I32),)), arg(1)), (7, 1), 0, "bounds"),
     "negative index": (x.Index(I8, read(64), arg(1)), (AT, -1), 0, "bounds"),
     "constant index out of range": (x.Index(I32, x.Pack(Array(I32, 1), (arg(0, I32),)), number(1)), (7,), 0, "bounds"),
+    "element behind an array": (x.Call(U64, "within", (arg(0, U64), x.Const(U64, 4))), (4,), 4, "outside"),
+    "element before an array": (x.Call(I64, "within", (arg(0, I64), x.Const(U64, 4))), (-1,), -1, "outside"),
 }
 
 

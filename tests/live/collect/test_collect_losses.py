@@ -137,3 +137,14 @@ def test_collect_memory_that_is_not_there_yet() -> None:
     done = run(program, "-k", "-c", f"{work()} cold 2")
     assert done.lines == ["[]", "[]"]
     assert re.search(r"WARNING: Bad address \(2 times\)\n(.*\n)+HINT: it gave zero; .* not in RAM", done.err)
+
+
+def test_collect_elements_behind_an_array_of_memory() -> None:
+    """C reads what lies there, and so do we; but it is told, as bpftrace does. What is inside costs a comparison."""
+    program = (
+        f"struct t {{ char x[4]; char y[4]; }} uprobe:{work()}:numbers {{ $i = (uint64)5; $j = (uint64)3; "
+        '$t = (struct t *)arg0; printf("%d\\n", $t.x[$i] == $t.y[1]); $k = $t.x[$j]; exit(); }'
+    )
+    done = run(program, "-c", f"{work()} numbers 1")
+    assert done.said.count("Array access out of bounds. This can lead to unexpected results. 1 accesses") == 1
+    assert done.lines == ["1"]

@@ -209,7 +209,7 @@ def _index_allowed(u: Unit, v: V, i: V, n: int | None, node: ast.Index) -> bool:
         message = "The array index operator [] only accepts non-negative integer indices. Got:"
         u.error(f"{message} {show(i.type)}", node.span)
         return False
-    count = v.type.count if isinstance(v.type, Array) else v.type.size if isinstance(v.type, String) else 0
+    count = _room(v)
     if count and n is not None and n >= count:
         u.error(f"the index {n} is out of bounds for array of size {count}", node.span)
         return False
@@ -221,7 +221,7 @@ def _element(u: Unit, v: V, at: ir.Expr, n: int | None, node: ast.Index) -> V:
         return _pointed(u, v, v.type, at, node.span)
     if isinstance(v.type, String):
         if v.address is not None:
-            return V(I8, address=scaled(v.address, at, 1), space=v.space)
+            return V(I8, address=scaled(v.address, _within(v, at, n, node.span), 1), space=v.space)
         e = u.read(v, node.span)
         if isinstance(e, ir.Const) and isinstance(e.value, bytes) and n is not None and n < len(e.value):
             return const(wrap(e.value[n], I8), I8, node.span)
@@ -235,7 +235,20 @@ def _element(u: Unit, v: V, at: ir.Expr, n: int | None, node: ast.Index) -> V:
     if not size:
         return u.error(f"the size of {show(element)} is not known", node.span)
     inner = spread(u, inherit(u, element, v.space))
-    return V(inner, address=scaled(v.address, at, size), space=v.space)
+    return V(inner, address=scaled(v.address, _within(v, at, n, node.span), size), space=v.space)
+
+
+def _room(v: V) -> int:
+    """How many elements there are, 0 if nobody can tell. The text of a char array has one byte more."""
+    if isinstance(v.type, String):
+        return v.type.size if v.address is None else v.type.size - 1
+    return v.type.count if isinstance(v.type, Array) else 0
+
+
+def _within(v: V, at: ir.Expr, n: int | None, span: Span) -> ir.Expr:
+    """An index of memory: what lies behind an array is read, as in C, but who reads it should know."""
+    room = _room(v)
+    return ir.Call(at.type, "within", (at, ir.Const(U64, room)), span=span) if n is None and room else at
 
 
 def _pointed(u: Unit, v: V, t: Pointer, at: ir.Expr, span: Span) -> V:
