@@ -198,7 +198,11 @@ def _say(text: str) -> None:
 def _recorded(args: argparse.Namespace, asked: RecordRequest) -> int:
     from probescope.collect.recorder.session import record
 
-    done = record(asked)
+    def say(note: str) -> None:
+        if not args.quiet:
+            _say(f"[ probescope record: {note} ]")
+
+    done = record(asked, say)
     if not args.quiet:
         for line in told(args, asked, done):
             _say(line)
@@ -207,7 +211,7 @@ def _recorded(args: argparse.Namespace, asked: RecordRequest) -> int:
 
 def told(args: argparse.Namespace, asked: RecordRequest, done: Recorded) -> list[str]:
     """The closing lines."""
-    out = [f"[ probescope record: {note} ]" for note in done.notes]
+    out = []
     if done.limit:
         out.append("[ probescope record: size limit reached, stopping ]")
     out.append(f"[ probescope record: Woken up {done.woken} times to write data ]")

@@ -73,6 +73,7 @@ def request(args: argparse.Namespace, argv: Sequence[str], say: Callable[[str], 
         _start(args.synth),
         ("probescope", "record", *argv),
         not (args.no_symbols or args.no_buildid or switch),
+        bool(args.verbose),
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 
-from probescope.errors import KernelError, PermissionDenied
+from probescope.errors import KernelError, PermissionDenied, Unsupported
 from probescope.frozen import dataclass, replace
 from probescope.kernel.perf_attr import PerfAttr
 from probescope.kernel.perf_event import PerfEvent, perf_event_open
@@ -79,8 +79,7 @@ class Opener:
                 event = self._try(i, pid, cpu, leader)
             except KernelError as e:
                 if not self._stand_in(i, e):
-                    e.where = self.events[i].name
-                    raise
+                    raise _explained(self.events[i], e) from None
             else:
                 self._settled.add(i)
                 return event
@@ -129,3 +128,14 @@ class Opener:
         if event.ring != SIDE:
             self.notes.append(f"{event.name}: without privileges only user space is sampled ({name})")
         return True
+
+
+def _explained(event: RingEvent, error: KernelError) -> KernelError:
+    """With the event's name, and what of it this machine has not."""
+    error.where = event.name
+    if error.errno in (errno.EOPNOTSUPP, errno.ENOENT) and event.attr.sample_type & u.PERF_SAMPLE_BRANCH_STACK:
+        hints = ["taken branches (-b, -j, --call-graph lbr) are kept by hardware: this machine, or event, has none"]
+        return Unsupported(
+            error.call, error.errno, where=event.name, hints=[*hints, "--call-graph fp or dwarf: stacks"]
+        )
+    return error

@@ -60,6 +60,7 @@ class RecordRequest:
     start: frozenset[str] = frozenset({"task", "mmap", "cgroup"})
     words: tuple[str, ...] = ()
     keep_symbols: bool = True
+    verbose: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,12 +195,16 @@ class Rings:
     # --- reading
 
     def wait(self, timeout_ms: int) -> set[int]:
-        """Descriptors of others in ``poller`` that are ready. Returns when a ring is half full, when a descriptor is
+        """Descriptors of others (``watch``) that are ready. Returns when a ring is half full, when a descriptor is
         ready, or after ``timeout_ms`` (-1: no limit)."""
         found = self.poller.wait(timeout_ms)
         gone = {fd for fd, hung in found if hung}
         self._of_ours -= gone
         return {fd for fd, _ in found if fd not in self._of_ours}
+
+    def watch(self, fd: int) -> None:
+        """A descriptor of somebody else, that ``wait`` returns for too."""
+        self.poller.add(fd)
 
     @property
     def over(self) -> bool:

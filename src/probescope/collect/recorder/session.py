@@ -7,13 +7,14 @@ full, until the command ends, its tasks do, a signal or a command says so ─►
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from probescope.collect.recorder import targets
 from probescope.collect.recorder.control import Control
 from probescope.collect.recorder.files import Files, written_attr
 from probescope.collect.recorder.finishing import finish_file
 from probescope.collect.recorder.opening import SIDE, SNAPSHOT, RingEvent
+from probescope.collect.recorder.pace import Pace
 from probescope.collect.recorder.request import Recorded, RecordRequest, Written
 from probescope.collect.recorder.rings import Places, Rings
 from probescope.collect.recorder.sampling import ring_events
@@ -24,16 +25,19 @@ from probescope.kernel.child import Child
 from probescope.kernel.host import host
 from probescope.kernel.machine import online_cpus, sysctl_int
 from probescope.kernel.perfring import walk
+from probescope.kernel.privileges import privileges
 from probescope.kernel.signals import Signals
 from probescope.kernel.uapi import perf as u
 
 _AT_LEAST_MS = 1000
 """How often what has come is written, however little: what a recorder that is killed leaves behind."""
 _PIECE = 1 << 18
+_MANY_CPUS = 128
 
 
-def record(request: RecordRequest) -> Recorded:
-    """Blocks until it is over. Raises KernelError, UsageError, LimitError."""
+def record(request: RecordRequest, say: Callable[[str], None] | None = None) -> Recorded:
+    """Blocks until it is over. ``say`` is given, when it has begun, what a person is to know of it: ``notes``. Raises
+    KernelError, UsageError, LimitError."""
     signals = Signals(usr2=True)
     child: Child | None = None
     rings: Rings | None = None
@@ -41,6 +45,8 @@ def record(request: RecordRequest) -> Recorded:
     try:
         child = Child(request.command) if request.command else None
         rings = Rings(*_asked(request, child), pages=request.pages or default_pages(), shrink=not request.pages)
+        if say is not None:
+            _tell(rings, request.verbose, say)
         run = _Run(request, rings, child, signals)
         return run.all()
     finally:
@@ -54,10 +60,22 @@ def record(request: RecordRequest) -> Recorded:
 
 
 def default_pages() -> int:
-    """As many pages a CPU as every user may lock, less the one in front: 128 as kernels come."""
-    kib = (sysctl_int("kernel.perf_event_mlock_kb") or 516) - host().page_size // 1024
-    pages = max(kib * 1024 // host().page_size, 1)
-    return 1 << min(pages.bit_length() - 1, 12)
+    """As many pages a CPU as every user may lock, less the one in front: 128 as kernels come. Twice as many for those
+    who may lock more: no writing of files is even all the time."""
+    page = host().page_size
+    kib = (sysctl_int("kernel.perf_event_mlock_kb") or 516) - page // 1024
+    pages = 1 << min(max(kib * 1024 // page, 1).bit_length() - 1, 12)
+    return pages * 2 if privileges().may("ipc_lock") and len(online_cpus()) <= _MANY_CPUS else pages
+
+
+def _tell(rings: Rings, verbose: bool, say: Callable[[str], None]) -> None:
+    for note in rings.notes:
+        say(note)
+    if not verbose:
+        return
+    for e, ids in zip(rings.events, rings.ids, strict=True):
+        say(f"{e.name}: {len(ids)} opened, ids {ids[:8]}, {e.attr}" + (f", filter {e.filter}" if e.filter else ""))
+    say(f"{len(rings.rings)} rings, {rings.pages} pages each for data")
 
 
 def _asked(request: RecordRequest, child: Child | None) -> tuple[list[RingEvent], Places]:
@@ -69,7 +87,14 @@ def _asked(request: RecordRequest, child: Child | None) -> tuple[list[RingEvent]
         request.per_thread,
     )
     inherit = request.inherit and not request.per_thread
-    events = ring_events(request.counters, request.sampling, request.filters, inherit=inherit, machine=host().machine)
+    events = ring_events(
+        request.counters,
+        request.sampling,
+        request.filters,
+        inherit=inherit,
+        machine=host().machine,
+        alone=bool(places.tids) and not request.delay_ms and not request.control,
+    )
     events = [replace(e, cgroup=request.cgroups.get(i, -1)) for i, e in enumerate(events)]
     if only_child:
         events = [_on_exec(e, late=request.delay_ms != 0) for e in events]
@@ -97,7 +122,7 @@ class _Run:
         self._woken = 0
         self._total = 0
         self._snapshots: dict[int, int] = {}
-        self._enough = rings.pages * host().page_size // 8
+        self._pace = Pace(rings.pages * host().page_size)
         self._overwrites = any(e.ring == SNAPSHOT for e in rings.events)
         side = len(rings.events) - 1
         self._start = Start(
@@ -126,12 +151,10 @@ class _Run:
         return self._request.tail or self._overwrites
 
     def _watch(self) -> None:
-        poller = self._rings.poller
-        poller.add(self._signals.fileno())
-        if self._child is not None and self._child.fileno() >= 0:
-            poller.add(self._child.fileno())
-        if self._control.fileno() >= 0:
-            poller.add(self._control.fileno())
+        self._rings.watch(self._signals.fileno())
+        for one in (self._child, self._control):
+            if one is not None and one.fileno() >= 0:
+                self._rings.watch(one.fileno())
 
     def _tell_tasks(self) -> None:
         """Rings are emptied in between, since that may take a while."""
@@ -176,9 +199,9 @@ class _Run:
                 self._files.settle()
                 settle_at = now + _AT_LEAST_MS / 1000
             due = [t for t in (enable_at, switch_at, now + _AT_LEAST_MS / 1000) if t is not None]
-            self._rings.wait(max(0, int((min(due) - now) * 1000) + 1))
-            while self._drain() >= self._enough:
-                pass  # it comes faster than sleeping and waking up would take
+            self._pace.wait(self._rings, max(0.0, min(due) - now))
+            at = time.monotonic()
+            self._pace.visited(at, self._drain())
             self._heed()
             if r.switch.size and self._files.data_size >= r.switch.size:
                 self._switch()
