@@ -37,9 +37,9 @@ from probescope.formats.tracedat import open_tracedat
 from probescope.formats.tracing.text import Lines, report
 with open_tracedat(sys.argv[1]) as recording:
     lines = Lines(recording.events, recording.context(), flags=False)
-    with open(sys.argv[2], "w", errors="surrogateescape") as file:
-        for text in report(lines, recording.batches(), recording.machine.cpus):
-            file.write(text)
+    with open(sys.argv[2], "wb") as file:
+        for data in report(lines, recording.batches(), recording.machine.cpus):
+            file.write(data)
 """
 
 

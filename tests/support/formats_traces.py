@@ -38,7 +38,8 @@ def ours(recording: TraceDat, flags: bool = True, plugins: bool = True) -> list[
         buffers=tuple(b.name for b in recording.buffers),
         plugins=plugins,
     )
-    return "".join(report(lines, recording.batches(), recording.machine.cpus)).splitlines()
+    data = b"".join(report(lines, recording.batches(), recording.machine.cpus))
+    return data.decode("utf-8", "surrogateescape").splitlines()
 
 
 def trace_cmd() -> str:

@@ -47,8 +47,8 @@ def _text(recording: TraceDat, args: argparse.Namespace) -> None:
     sys.stdout.flush()
     for piece in recording.latency():
         out.write(piece.encode("utf-8", "surrogateescape"))
-    for piece in report(lines, recording.batches(), recording.machine.cpus):
-        out.write(piece.encode("utf-8", "surrogateescape"))
+    for data in report(lines, recording.batches(), recording.machine.cpus):
+        out.write(data)
 
 
 def _json(recording: TraceDat, args: argparse.Namespace) -> None:

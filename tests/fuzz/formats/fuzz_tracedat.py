@@ -56,7 +56,7 @@ def one(data: bytes) -> None:
             assert int(np.max(batch.event)) < len(recording.events)
         count += batch.count
         assert count < MOST_EVENTS
-    text = "".join(report(lines, recording.batches(), recording.machine.cpus))
+    text = b"".join(report(lines, recording.batches(), recording.machine.cpus)).decode("utf-8", "surrogateescape")
     assert text.startswith("cpus=")
     assert last >= 0
     list(recording.latency())

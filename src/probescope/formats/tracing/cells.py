@@ -199,6 +199,22 @@ def texts(found: Iterable[bytes]) -> Texts:
     return Texts(values, width if width and (sizes == width).all() else sizes, int(sizes.min(initial=width)))
 
 
+def without_newline(cells: Sequence[Cells]) -> list[Cells]:
+    """Less one newline at the end of each text, where there is one."""
+    *before, last = cells or [b""]
+    if isinstance(last, bytes):
+        last = last.removesuffix(b"\n")
+    elif isinstance(last, list):
+        last = [text.removesuffix(b"\n") for text in last]
+    elif len(last.values):
+        rows = last.values.view(np.uint8).reshape(len(last.values), last.width)
+        sizes = np.broadcast_to(np.asarray(last.sizes, np.int64), len(rows))
+        ends = (sizes > 0) & (rows[np.arange(len(rows)), np.maximum(sizes - 1, 0)] == 10)
+        if ends.any():
+            last = Texts(last.values, sizes - ends)
+    return [*before, last]
+
+
 def encoded(found: Iterable[str]) -> Cells:
     """Any texts, as many as there are rows."""
     all_of_them = [text.encode("utf-8", "surrogateescape") for text in found]

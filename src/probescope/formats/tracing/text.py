@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from probescope.formats.tracing import cells
 from probescope.formats.tracing.fields import Records, Texts
 from probescope.formats.tracing.graph import Graph
 from probescope.formats.tracing.print_fmt import Printer, compile_event
-from probescope.formats.tracing.repeats import Repeats
+from probescope.formats.tracing.repeats import Repeats, cells_of
 from probescope.formats.tracing.texts import Memo
+from probescope.model.alike import alike
 from probescope.model.recording import EventBatch, EventType, LostEvents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from probescope.formats.tracing.cells import Cells
     from probescope.formats.tracing.symbols import Context
     from probescope.model.recording import Column
 
@@ -63,18 +66,62 @@ class Lines:
         self.buffers = [f"{b:>{width}}: " if b else " " * (width + 2) for b in buffers] if len(buffers) > 1 else []
         self.printers: dict[int, Printer] = {}
         self.repeats: dict[int, Repeats] = {}
+        self.pauses: dict[int, list[int]] = {}
         self.texts = Texts()
         self.heads = Memo(self._head)
         self.graph = Graph(events, context)
+
+    def data(self, batch: EventBatch) -> bytes:
+        """The same as ``lines``, with their ends: by columns of all events at once, where no line depends on others."""
+        if batch.raw is None or not batch.count or self.ticks:
+            return _ended(self.lines(batch))
+        records = self._records(batch)
+        named = self._learn(batch, records)
+        if named or self.graph.has(batch) or any(isinstance(r, LostEvents) for _, r in batch.between):
+            return _ended(self._lines(batch, records, named))
+        key = self._keys(batch, records)
+        first, kinds = alike([key.view(np.int64)])
+        heads = cells.texts(self.heads[k].encode("utf-8", "surrogateescape") for k in key[first].tolist())
+        kind = self._kinds(batch, np.arange(batch.count))
+        parts: list[tuple[Column | None, Sequence[Cells]]] = []
+        for one in np.flatnonzero(np.bincount(kind)).tolist():
+            which = (kind == one).nonzero()[0]
+            part = records if len(which) == batch.count else records.subset(which)
+            index, buffer = divmod(one, max(1, len(self.buffers)))
+            before = self.buffers[buffer].encode("utf-8", "surrogateescape") if self.buffers else b""
+            columns = [before, heads.take(kinds[which]), *self._cells(index, part, batch.time[which])]
+            parts.append((which, columns))
+        return cells.lines(parts, batch.count)
+
+    def _cells(self, index: int, records: Records, time: Column) -> list[Cells]:
+        """Of events of one kind, what follows the head."""
+        event = self.events[index]
+        migration = self._common_field("common_migrate_disable") if self.flags else None
+        extra = cells.decimal(records.field(migration)) if migration else []
+        if not self.nanoseconds:
+            time = (time + np.uint64(500)) // np.uint64(1000) * np.uint64(1000)
+        when = cells.seconds(time, 5, 9 if self.nanoseconds else 6)
+        printer = self.printer(index) if event.id else Printer("[UNKNOWN EVENT]", ())
+        own = (f.offset for f in event.fields if not f.name.startswith("common_"))
+        found = cells_of(printer, records, min(own, default=0), self.pauses.setdefault(index, [0]))
+        label = f":{_label(event)}".encode("utf-8", "surrogateescape")
+        return [*extra, b" ", *when, label, *cells.without_newline(found), b"\n"]
+
+    def _records(self, batch: EventBatch) -> Records:
+        assert batch.raw is not None
+        records = Records(batch.raw, self.context.big, self.context.long_size, self.texts)
+        records.cpu = batch.cpu
+        return records
 
     def lines(self, batch: EventBatch) -> list[str]:
         """Without their ends; some have line ends within. Losses have lines of their own."""
         if batch.raw is None or not batch.count:
             return [_lost(r) for _, r in batch.between if isinstance(r, LostEvents)]
-        records = Records(batch.raw, self.context.big, self.context.long_size, self.texts)
-        records.cpu = batch.cpu
+        records = self._records(batch)
+        return self._lines(batch, records, self._learn(batch, records))
+
+    def _lines(self, batch: EventBatch, records: Records, named: dict[int, str]) -> list[str]:
         key = self._keys(batch, records)
-        named = self._learn(batch, records)
         graph = self.graph.has(batch)
         step = batch.count if graph or named else SLICE  # small enough that its texts stay in the processor's cache
         out: list[str] = []
@@ -89,10 +136,8 @@ class Lines:
         self, batch: EventBatch, records: Records, key: Column, rows: Column, named: dict[int, str]
     ) -> list[str]:
         """Events of one kind and buffer have one template."""
-        kind = batch.event[rows].astype(np.int64)
         buffers = max(1, len(self.buffers))
-        if self.buffers and "buffer" in batch.numbers:
-            kind = kind * buffers + batch.numbers["buffer"][rows]
+        kind = self._kinds(batch, rows)
         order = np.argsort(kind.astype(np.uint32), kind="stable")
         out = np.empty(len(rows), object)
         for which in np.split(order, np.flatnonzero(np.diff(kind[order])) + 1):
@@ -107,6 +152,13 @@ class Lines:
             out[which] = self._group(before, index, part, heads, batch.time[here])
         lines: list[str] = out.tolist()
         return lines
+
+    def _kinds(self, batch: EventBatch, rows: Column) -> Column:
+        """Numbers of events and buffers in one."""
+        kind = batch.event[rows].astype(np.int64)
+        if self.buffers and "buffer" in batch.numbers:
+            kind = kind * len(self.buffers) + batch.numbers["buffer"][rows]
+        return kind
 
     def _placed(self, batch: EventBatch, lines: list[str], gone: set[int]) -> list[str]:
         """Losses before their events, after the buffer's name."""
@@ -132,8 +184,7 @@ class Lines:
 
     def _group(self, before: str, index: int, records: Records, heads: list[str], time: Column) -> list[str]:
         event = self.events[index]
-        name = event.name.partition(":")[2] or "(NULL)"
-        label = f" {name}: ".ljust(23) if len(name) < 20 else f" {name}: "
+        label = _label(event)
         extra = self._migration(records)
         if extra is not None:
             heads = list(map(str.__add__, heads, extra))
@@ -240,16 +291,22 @@ def latency(flags: int, depth: int) -> str:
     return f"{irqs}{'N' if flags & NEED_RESCHED else '.'}{within}{depths}"
 
 
+def _label(event: EventType) -> str:
+    name = event.name.partition(":")[2] or "(NULL)"
+    return f" {name}: ".ljust(23) if len(name) < 20 else f" {name}: "
+
+
+def _ended(lines: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+
+
 def _lost(record: LostEvents) -> str:
     number = f"{record.count} " if record.count else ""
     return f"CPU:{record.cpu} [{number}EVENTS DROPPED]"
 
 
-def report(lines: Lines, batches: Iterable[EventBatch], cpus: int) -> Iterator[str]:
+def report(lines: Lines, batches: Iterable[EventBatch], cpus: int) -> Iterator[bytes]:
     """All of `trace-cmd report`, in pieces with line ends."""
-    yield f"cpus={cpus}\n"
+    yield b"cpus=%d\n" % cpus
     for batch in batches:
-        found = lines.lines(batch)
-        if found:
-            found.append("")  # the last line's end; adding it to the whole would copy all of it
-            yield "\n".join(found)
+        yield lines.data(batch)
