@@ -192,7 +192,7 @@ def _fish() -> str:
         out += [_fish_option(c, a) for a in actions_of(c)]
     out.append(_FISH_PROBES.format(commands=" ".join(WITH_PROBES)))
     out.append(f"complete -c probescope -n '__fish_seen_subcommand_from completion' -a '{' '.join(SHELLS)}'\n")
-    out.append("complete -c probescope -n '__fish_seen_subcommand_from run' -F\n")
+    out.append("complete -c probescope -n '__fish_seen_subcommand_from run export flame' -F\n")
     return "".join(out)
 
 

@@ -21,7 +21,10 @@ EXAMPLES = """formats:
 examples:
   probescope export perf.data -o cpu.speedscope.json      for https://www.speedscope.app
   probescope export perf.data -o cpu.pb.gz                go tool pprof -http : cpu.pb.gz
+  probescope export trace.dat -o trace.pftrace            for https://ui.perfetto.dev
   probescope export perf.data --to folded | flamegraph.pl > cpu.svg
+  probescope export -e sched_switch -o switches.parquet   a row an event, fields as columns
+  probescope export --time 10.5,12 --pid 42 -o part.data  a part of perf.data, for perf
   probescope export work.folded -o work.pb.gz             folded text from anywhere
 """
 

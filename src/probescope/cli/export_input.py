@@ -99,9 +99,11 @@ class Input:
         if self.kind == "folded":
             return
         self._tell_left_out()
-        lost = getattr(self.source, "lost", 0)
-        if lost:
-            sys.stderr.write(f"WARNING: {self._name}: {lost} events were lost while recording\n")
+        from probescope.views.export.source import Source
+        from probescope.views.export.writers import lost
+
+        if isinstance(self.source, Source):
+            sys.stderr.writelines(f"WARNING: {self._name}: {one}\n" for one in lost(self.source))
         if self.kind == "trace.dat":
             tell_damage(self._name, self._opened.damage, sys.stderr)
         else:

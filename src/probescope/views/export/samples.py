@@ -49,8 +49,9 @@ class Sampler:
         return tuple(Measure(e.name, self._unit(e.name), hz) for e, hz in zip(events, rates, strict=True))
 
     def _unit(self, name: str) -> str:
-        known = UNITS.get(name.partition(":")[0], "count") if self._weight == "period" else "count"
-        return known if self._weight in {"period", "samples"} else self._weight
+        if self._weight == "period":
+            return UNITS.get(name.partition(":")[0], "count")
+        return "bytes" if "bytes" in self._weight else "count"
 
     def _check_field(self) -> None:
         from probescope.diagnostics import nearest

@@ -120,12 +120,15 @@ class Selection:
 
 
 class Sieve:
-    """A selection for one recording. ``times``: its first and last, in ns."""
+    """A selection for one recording. ``events``: those that are known when it begins; of kinds that are told of later
+    no event is wanted, but counted in ``strange``. ``times``: its first and last, in ns."""
 
     def __init__(self, selection: Selection, events: Sequence[EventType], times: tuple[int, int] = (0, 0)) -> None:
         self._selection = selection
         self.kinds = selection.kinds(events)
+        self._known = len(events)
         self._all_kinds = len(self.kinds) == len(events)
+        self.strange = 0
         self.spans = selection.spans.resolved(*times)
 
     def which(self, batch: EventBatch, names: Column, all_names: Sequence[str]) -> Column:
@@ -134,6 +137,9 @@ class Sieve:
 
         s = self._selection
         mask = np.ones(batch.count, np.bool_)
+        if batch.count and int(batch.event.max()) >= self._known:
+            self.strange += int((batch.event >= self._known).sum())
+            mask &= batch.event < self._known
         if not self._all_kinds:
             mask &= np.isin(batch.event, self.kinds)
         for wanted, column in ((s.pids, batch.pid), (s.tids, batch.tid), (s.cpus, batch.cpu)):

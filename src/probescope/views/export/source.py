@@ -49,7 +49,6 @@ class Source(ABC):
         self._progress = progress
         self.selection = selection
         self._sieve: Sieve | None = None
-        self._known = 0
         self._times = (0, 0)
         self._texts = Texts()
 
@@ -77,8 +76,7 @@ class Source(ABC):
     def sieve(self) -> Sieve:
         from probescope.views.export.selection import Sieve
 
-        if self._sieve is None or len(self.events) != self._known:
-            self._known = len(self.events)
+        if self._sieve is None:
             self._sieve = Sieve(self.selection, self.events, self.times() if self.selection.spans.shares else (0, 0))
         return self._sieve
 

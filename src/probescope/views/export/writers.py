@@ -61,14 +61,20 @@ def stacks(source: Source | StackSamples, options: Options, *, addresses: bool =
     return Stacks(sampler.table, sampler.measures, sampler.batches())
 
 
+def lost(source: Source) -> list[str]:
+    """What is missing, as far as it was read: sentences."""
+    strange = source.sieve.strange
+    out = [f"{source.lost} events were lost while recording"] if source.lost else []
+    return out + ([f"{strange} events of kinds that the file does not tell of"] if strange else [])
+
+
 def notes(source: Source | StackSamples) -> list[str]:
-    """What was lost while recording, and what of the file cannot be used: sentences, as far as it was read."""
+    """The same, and what of the file cannot be used."""
     from probescope.views.export.source import Source
 
     if not isinstance(source, Source):
         return []
-    out = [f"{source.lost} events were lost while recording"] if source.lost else []
-    return out + [f"{d.count} times: {d.about}" for d in source.recording.damage]
+    return lost(source) + [f"{d.count} times: {d.about}" for d in source.recording.damage]
 
 
 def export(kind: str, source: Source | StackSamples, file: BinaryIO, options: Options, name: str) -> int:
