@@ -9,6 +9,7 @@ import numpy as np
 
 from probescope.collect.recorded.grounds import Grounds
 from probescope.collect.recorded.lanes import Dumps, Walk
+from probescope.collect.recorded.past import Registers
 from probescope.debuginfo.eh_index import FrameIndex
 from probescope.debuginfo.elf import ElfFile
 from probescope.debuginfo.symbolize import AddressSpace, Mapping
@@ -37,8 +38,10 @@ def walked(where: Grounds, dumps: Sequence[bytes], registers: Sequence[dict[int,
     sizes = np.array([len(d) for d in dumps], np.uint64)
     ends = np.cumsum([len(p) // 8 for p in padded])
     starts = (ends - [len(p) // 8 for p in padded]).astype(np.uint64)
-    columns = {k: np.array([r.get(k, 0) for r in registers], np.uint64) for k in {*registers[0], 6, 7, 16}}
-    found = Walk(where, Dumps(words, starts, sizes, columns[7]), columns, np.zeros(len(dumps), np.int32)).run()
+    numbers = sorted({*registers[0], 6, 7, 16})
+    values = np.array([r.get(k, 0) for r in registers for k in numbers], np.uint64)
+    first = Registers(values, np.arange(len(dumps)) * len(numbers), {k: i for i, k in enumerate(numbers)})
+    found = Walk(where, Dumps(words, starts, sizes, first.column(7)), first, np.zeros(len(dumps), np.int32)).run()
     out, at = [], 0
     for count in found.count.tolist():
         out.append(found.frames[at : at + count].tolist())

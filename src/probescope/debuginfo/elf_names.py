@@ -52,12 +52,19 @@ class FunctionNames:
             rows = table.covering(address)
             if not rows:
                 continue
-            row = min(sorted(rows), key=lambda i, t=table: rank(t, i))  # type: ignore[misc]
+            row = chosen(table, rows)
             symbol = table[row]
             place = (symbol.size > 0, symbol.address)
             if best is None or place > best:
                 best, out = place, (table.full_name(row), symbol.address)
         return out
+
+
+def chosen(table: SymbolTable, rows: list[int]) -> int:
+    """Of several rows with one address. Without sizes the last one reaches to the next symbol, the others nowhere."""
+    if not any(table[i].size for i in rows):
+        return max(rows)
+    return min(sorted(rows), key=lambda i: rank(table, i))
 
 
 def rank(table: SymbolTable, i: int) -> tuple[bool, bool, bool, int, int]:

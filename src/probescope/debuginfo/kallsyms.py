@@ -64,13 +64,14 @@ class Kallsyms:
 
     # --- by address ---------------------------------------------------------------------------------------------------
 
-    def lookup(self, address: int, *, best: bool = False) -> tuple[str, int, str] | None:
+    def lookup(self, address: int, *, last: bool = False) -> tuple[str, int, str] | None:
         """(name, offset in bytes from its start, module); ``None`` where no symbol is near enough below.
 
-        Of aliases the first listed is taken, as the kernel's own %pS does; or the ``best``, as perf does."""
+        Of aliases the first listed is taken, as the kernel's own %pS does; or the ``last``, as perf does: it takes a
+        symbol's end to be where the next one starts, and prefers what is longer than nothing."""
         found = self.symbol_at(address)
-        if best and found is not None:
-            found = min(self._aliases(found), key=_rank)
+        if last and found is not None:
+            found = self._last_alias(found)
         return None if found is None else (found.name, address - found.address, found.module)
 
     def symbol_at(self, address: int) -> KernelSymbol | None:
@@ -109,18 +110,21 @@ class Kallsyms:
             start = before
         return start
 
-    def _aliases(self, first: KernelSymbol) -> list[KernelSymbol]:
-        """Code with the address of a symbol."""
-        prefix = b"%0*x " % (self._width, first.address)
-        out = [first]
-        if self._sorted and not first.module:
-            at = self._text.find(prefix)
-            while at >= 0 and self._text.startswith(prefix, at) and len(out) < 1000:
-                end = self._text.find(b"\n", at)
-                symbol = _parse(self._text[at:end], self._width)
-                out += [symbol] if symbol is not None and symbol.kind in "tTwW" else []
-                at = end + 1
-        return out
+    def _last_alias(self, found: KernelSymbol) -> KernelSymbol:
+        """Of code and data with the address of a symbol."""
+        prefix = b"%0*x " % (self._width, found.address)
+        if not self._sorted or found.module:
+            return found
+        at = self._text.find(prefix)
+        for _ in range(1000):
+            if at < 0 or not self._text.startswith(prefix, at):
+                break
+            end = self._text.find(b"\n", at)
+            symbol = _parse(self._text[at:end], self._width)
+            if symbol is not None and symbol.kind.upper() in "TWDB":
+                found = symbol
+            at = end + 1
+        return found
 
     def _in_modules(self, key: bytes) -> bytes:
         lines = self._loose_lines()
@@ -174,12 +178,6 @@ class Kallsyms:
             if len(parts) >= 3 and parts[1] in "tTwW":
                 out.append(parts[2])
         return out
-
-
-def _rank(s: KernelSymbol) -> tuple[bool, bool, int, int, bool]:
-    """As perf: not weak, global, few underscores, long; what system calls are called outside comes later."""
-    underscores = len(s.name) - len(s.name.lstrip("_"))
-    return s.kind in "wW", not s.kind.isupper(), underscores, -len(s.name), s.name.startswith(("SyS", "compat_SyS"))
 
 
 def _parse(line: bytes, width: int) -> KernelSymbol | None:

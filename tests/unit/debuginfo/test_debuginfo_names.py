@@ -23,6 +23,7 @@ CHOICES: list[tuple[list[Alias], str]] = [
     ([("__libc_free", 8, GLOBAL), ("free", 8, GLOBAL)], "free"),
     ([("free", 8, GLOBAL), ("cfree@GLIBC_2.2.5", 8, GLOBAL)], "cfree@GLIBC_2.2.5"),
     ([("one", 8, GLOBAL), ("two", 8, GLOBAL)], "one"),
+    ([("label", 0, GLOBAL), ("last", 0, LOCAL)], "last"),
 ]
 
 
@@ -39,14 +40,14 @@ def test_the_name_that_perf_chooses(aliases: list[Alias], chosen: str) -> None:
 
 
 def test_aliases_of_the_kernel() -> None:
-    """The longest of global ones; %pS of the kernel itself has the first."""
+    """The last one, as perf; %pS of the kernel itself has the first. Data of other kinds are no code."""
     text = b"ffffffff81000000 T _text\n" + b"".join(
         b"ffffffff81001000 %s\n" % s
-        for s in (b"t __do_sys_gettid", b"T __x64_sys_gettid", b"T __ia32_sys_gettid", b"d x")
+        for s in (b"t __do_sys_gettid", b"T __ia32_sys_gettid", b"T __x64_sys_gettid", b"r x")
     )
     k = Kallsyms(text)
     assert k.lookup(0xFFFFFFFF81001004) == ("__do_sys_gettid", 4, "")
-    assert k.lookup(0xFFFFFFFF81001004, best=True) == ("__ia32_sys_gettid", 4, "")
+    assert k.lookup(0xFFFFFFFF81001004, last=True) == ("__x64_sys_gettid", 4, "")
 
 
 # --- JITs

@@ -68,7 +68,7 @@ class KernelNames:
         self._look()
         place = address - self._shift
         if self._kallsyms is not None:
-            hit = self._kallsyms.lookup(place, best=True)
+            hit = self._kallsyms.lookup(place, last=True)
             if hit is not None:
                 return hit[0], hit[1], f"[{hit[2]}]" if hit[2] else KERNEL
         named = self._vmlinux.at_address(place) if self._vmlinux is not None else None

@@ -17,7 +17,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from probescope.collect.recorded.past import Past, Step
+from probescope.collect.recorded.past import Past, Registers, Step
 from probescope.debuginfo import eh_evaluate
 from probescope.debuginfo.unwind_rows import AT, GAP, NEAR, ODD, SIGNAL
 from probescope.frozen import dataclass
@@ -45,22 +45,30 @@ class Dumps:
     size: Column
     low: Column
 
-    def read(self, lanes: Column, addresses: Column) -> tuple[Column, Column]:
-        """The words at addresses, and which of them are in the dump; 0 where they are not."""
+    def only(self, which: Column) -> Dumps:
+        return Dumps(self.words, self.start[which], self.size[which], self.low[which])
+
+    def read(self, addresses: Column) -> tuple[Column, Column]:
+        """The word at an address of each lane, and which of them are in the dump; 0 where they are not."""
         import numpy as np
 
-        offset = addresses - self.low[lanes]
-        size = self.size[lanes]
-        inside = (offset < size) & (size - offset >= np.uint64(_EIGHT))
-        offset = np.where(inside, offset, np.uint64(0))
-        at = self.start[lanes] + (offset >> np.uint64(3))
+        offset = addresses - self.low
+        inside = offset + np.uint64(_EIGHT) <= self.size
+        inside &= offset < self.size  # the sum may have wrapped
+        all_inside = bool(inside.all())
+        if not all_inside:
+            offset[~inside] = 0
+        at = offset >> np.uint64(3)
+        at += self.start
         values = self.words.take(at, mode="clip")
-        odd = np.flatnonzero(offset & np.uint64(7))
-        if len(odd):
-            shift = (offset[odd] & np.uint64(7)) << np.uint64(3)
-            above = self.words.take(at[odd] + np.uint64(1), mode="clip")
-            values[odd] = values[odd] >> shift | above << (np.uint64(64) - shift)
-        values[~inside] = 0
+        odd = np.bitwise_or.reduce(offset) & np.uint64(7) if len(offset) else 0
+        if odd:
+            some = np.flatnonzero(offset & np.uint64(7))
+            shift = (offset[some] & np.uint64(7)) << np.uint64(3)
+            above = self.words.take(at[some] + np.uint64(1), mode="clip")
+            values[some] = values[some] >> shift | above << (np.uint64(64) - shift)
+        if not all_inside:
+            values[~inside] = 0
         return values, inside
 
     def word(self, lane: int, address: int) -> int | None:
@@ -86,12 +94,13 @@ class Walked:
 
 
 class Walk:
-    """``registers``: by DWARF's number, a column of all lanes each. ``spaces``: indices of address spaces."""
+    """``spaces``: indices of address spaces."""
 
-    def __init__(self, grounds: Grounds, dumps: Dumps, registers: dict[int, Column], spaces: Column) -> None:
+    def __init__(self, grounds: Grounds, dumps: Dumps, registers: Registers, spaces: Column) -> None:
         self._grounds, self._dumps, self._registers, self._spaces = grounds, dumps, registers, spaces
         self._past = Past(registers, grounds.rows.rules.rules, self._word)
         self._cut = 0
+        self._active = dumps
 
     def run(self) -> Walked:
         import numpy as np
@@ -99,18 +108,19 @@ class Walk:
         n = len(self._spaces)
         bases = self._grounds.bases(self._spaces)
         lanes: Column = np.arange(n)
-        ip, sp, fp = (self._registers[k] for k in (eh_evaluate.IP, eh_evaluate.SP, eh_evaluate.FP))
+        ip, sp, fp = map(self._registers.column, (eh_evaluate.IP, eh_evaluate.SP, eh_evaluate.FP))
         before: Column = np.zeros(n, np.uint64)
         shown: list[tuple[Column, Column]] = []
         while len(lanes) and len(shown) < DEPTH:
-            rules = self._grounds.rules(bases[lanes], ip - before)
+            rules = self._grounds.rules(bases, ip - before)
             columns = self._grounds.rows.rules.columns()
             signal = columns.signal[rules]
             shown.append((lanes, ip - np.where(signal, np.uint64(0), before)))
             going, ip, sp, fp = self._step(columns, lanes, rules, len(shown) - 1, (ip, sp, fp))
             before = np.where(signal, np.uint64(0), np.uint64(1))
             if not going.all():
-                lanes, ip, sp, fp, before = (c[going] for c in (lanes, ip, sp, fp, before))
+                lanes, ip, sp, fp, before, bases = (c[going] for c in (lanes, ip, sp, fp, before, bases))
+                self._active = self._active.only(going)
         return Walked(*_laid_out(n, shown), self._cut)
 
     def _word(self, lane: int, address: int) -> int | None:
@@ -129,18 +139,18 @@ class Walk:
         plain = kind == NEAR
         behind = np.flatnonzero((kind == AT) | (kind == SIGNAL))
         if len(behind):
-            cfa[behind], plain[behind] = self._dumps.read(lanes[behind], cfa[behind])
+            cfa[behind], plain[behind] = self._active.only(behind).read(cfa[behind])
             beside = np.where(kind == SIGNAL, sp, cfa)
         else:
             beside = cfa
-        caller, good = self._dumps.read(lanes, beside + columns.back[rules])
+        caller, good = self._active.read(beside + columns.back[rules])
         self._cut += int((plain & ~good).sum())
         good &= plain
         frame = fp
         kept = np.flatnonzero(saved)
         if len(kept):
             frame = fp.copy()
-            frame[kept] = self._dumps.read(lanes[kept], beside[kept] + saved[kept])[0]
+            frame[kept] = self._active.only(kept).read(beside[kept] + saved[kept])[0]
         step = Step(lanes, rules, kind, ip, sp, fp, cfa)
         self._past.add(step)
         if not good.all():
@@ -156,9 +166,9 @@ class Walk:
         if not len(at):
             return
         good, caller, frame = out
-        pointer, lanes = step.fp[at], step.lanes[at]
-        caller[at], found = self._dumps.read(lanes, pointer + np.uint64(_EIGHT))
-        frame[at] = self._dumps.read(lanes, pointer)[0]
+        pointer, dumps = step.fp[at], self._active.only(at)
+        caller[at], found = dumps.read(pointer + np.uint64(_EIGHT))
+        frame[at] = dumps.read(pointer)[0]
         step.cfa[at] = pointer + np.uint64(16)
         good[at] = found & (pointer > step.sp[at])
 

@@ -37,10 +37,26 @@ class Step(NamedTuple):
     cfa: Column
 
 
-class Past:
-    """``first``: registers by DWARF's number at the first step. ``word``: memory of a lane."""
+class Registers:
+    """Of all lanes at their first step, as they were recorded: lane ``i`` has its own from ``start[i]`` on in
+    ``values``; ``places``: by DWARF's number, where."""
 
-    def __init__(self, first: dict[int, Column], rules: list[Rule], word: Callable[[int, int], int | None]) -> None:
+    def __init__(self, values: Column, start: Column, places: dict[int, int]) -> None:
+        self._values, self._start, self._places = values, start, places
+
+    def column(self, number: int) -> Column:
+        found: Column = self._values[self._start + self._places[number]]
+        return found
+
+    def of(self, lane: int, number: int) -> int | None:
+        place = self._places.get(number)
+        return int(self._values[int(self._start[lane]) + place]) if place is not None else None
+
+
+class Past:
+    """``first``: registers at the first step. ``word``: memory of a lane."""
+
+    def __init__(self, first: Registers, rules: list[Rule], word: Callable[[int, int], int | None]) -> None:
         self._first, self._rules, self._word = first, rules, word
         self._steps: list[Step] = []
         self._work = 0
@@ -60,8 +76,7 @@ class Past:
         if number in (eh_evaluate.IP, eh_evaluate.SP, eh_evaluate.FP) and k < len(self._steps):
             step = self._steps[k]
             return int({eh_evaluate.IP: step.ip, eh_evaluate.SP: step.sp}.get(number, step.fp)[_place(step, lane)])
-        first = self._first.get(number)
-        value = int(first[lane]) if first is not None else None
+        value = self._first.of(lane, number)
         for j in range(min(k, len(self._steps))):
             self._work += 1
             if self._work > MOST_WORK:

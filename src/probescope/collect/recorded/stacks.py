@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from probescope.collect.recorded.alike import alike
 from probescope.model.recording import Ragged
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ CONTEXTS = {
 """Source: include/uapi/linux/perf_event.h, enum perf_callchain_context."""
 
 
+CHUNK = 1 << 12
+"""Stacks that are hashed at once."""
+
+
 class Stacks:
     """Interned stacks: ``chains`` holds (space, addresses innermost first, marks included) by number."""
 
@@ -44,31 +49,44 @@ class Stacks:
         some = np.flatnonzero(stacks.size > 0)
         if not len(some):
             return out
-        hashes = _hashes(stacks, some)
-        keys = np.empty(len(some), dtype=[("hash", "u8"), ("size", "i4"), ("space", "i4")])
-        keys["hash"], keys["size"], keys["space"] = hashes, stacks.size[some], spaces[some]
-        different, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        numbers = np.empty(len(different), np.int32)
-        for k, key in enumerate(different.tolist()):
+        first, kinds = alike([_hashes(stacks, some), stacks.size[some], spaces[some]])
+        rows = some[first]
+        hashes = _hashes(stacks, rows).tolist()
+        sizes, where = stacks.size[rows].tolist(), spaces[rows].tolist()
+        numbers = np.empty(len(rows), np.int32)
+        for k, key in enumerate(zip(hashes, sizes, where, strict=True)):
             found = self._number.get(key)
             if found is None:
                 found = self._number[key] = len(self.chains)
-                event = int(some[first[k]])
-                self.chains.append((int(spaces[event]), tuple(stacks.piece(event).tolist())))
+                self.chains.append((key[2], tuple(stacks.piece(int(rows[k])).tolist())))
             numbers[k] = found
-        out[some] = numbers[inverse]
+        out[some] = numbers[kinds]
         return out
 
 
 def _hashes(stacks: Ragged, some: Column) -> Column:
+    """Piece by piece: all that is worked out on the way stays near the processor."""
     import numpy as np
 
-    size = stacks.size[some].astype(np.int64)
+    factors = _factors(int(stacks.size[some].max()))
+    size, start = stacks.size[some].astype(np.int64), stacks.start[some].astype(np.int64)
+    out = [
+        _hashed(stacks.values, start[i : i + CHUNK], size[i : i + CHUNK], factors) for i in range(0, len(some), CHUNK)
+    ]
+    return np.concatenate(out)
+
+
+def _hashed(values: Column, start: Column, size: Column, factors: Column) -> Column:
+    import numpy as np
+
     ends = np.cumsum(size)
     begins = ends - size
     place = np.arange(int(ends[-1]), dtype=np.int64) - np.repeat(begins, size)
-    flat = stacks.values[np.repeat(stacks.start[some].astype(np.int64), size) + place].astype(np.uint64)
-    return np.add.reduceat((flat ^ (flat >> np.uint64(29))) * _factors(int(size.max()))[place], begins)
+    if (start - start[0] == begins).all():  # one after the other
+        flat = values[int(start[0]) : int(start[0]) + int(ends[-1])].astype(np.uint64, copy=False)
+    else:
+        flat = values[np.repeat(start, size) + place].astype(np.uint64, copy=False)
+    return np.add.reduceat((flat ^ (flat >> np.uint64(29))) * factors[place], begins)
 
 
 def _factors(count: int) -> Column:

@@ -152,11 +152,10 @@ class Symbols:
 
 
 def shown_name(name: str, how: Demangle) -> str:
-    """A symbol's name for people. ``short``, as perf: C++ without parameters, which flame graphs have no room for."""
+    """A symbol's name for people. ``short``, as perf: C++ without parameters and without what tells clones apart."""
     if how == "none":
         return name
     whole = demangle(name)
     if how == "full" or whole == name or not name.lstrip("_").startswith("Z"):
         return whole
-    plain, bracket, clone = whole.partition(" [clone ")
-    return without_parameters(plain) + bracket + clone
+    return without_parameters(whole.partition(" [clone ")[0])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.search import Here, Search
-from probescope.collect.recorded.stacks import Stacks, split
+from probescope.collect.recorded.stacks import CONTEXT, CONTEXTS, Stacks
 from probescope.collect.recorded.symbols import Frame, Symbols
 from probescope.collect.recorded.tasks import Tasks
 from probescope.collect.recorded.unwinding import Unwinder
@@ -40,6 +40,10 @@ class ToldBatch:
         return which if keep is None else np.intersect1d(which, keep, assume_unique=True)
 
 
+_KERNEL = -2
+"""The kernel's frames among those of address spaces."""
+
+
 class Told:
     """Goes through a recording once. ``frames`` and ``frame`` remember what they have worked out."""
 
@@ -53,7 +57,7 @@ class Told:
         self.unwinder = Unwinder(recording, self.tasks.spaces, self.symbols.unwind_file)
         self._kernel_maps = -1
         self._frames: dict[tuple[int, int, bool], Frame] = {}
-        self._inlined: dict[tuple[int, int, bool], tuple[Frame, ...]] = {}
+        self._expanded: dict[int, dict[int, tuple[Frame, ...]]] = {}  # by space, then by address
         self._chains: dict[int, tuple[Frame, ...]] = {}
 
     def batches(self) -> Iterator[ToldBatch]:
@@ -67,23 +71,28 @@ class Told:
             yield ToldBatch(batch, names, spaces, stacks)
 
     def frames(self, stack: int) -> tuple[Frame, ...]:
-        """Of a stack by its number, innermost first."""
+        """Of a stack by its number, innermost first; with calls that were inlined, if names are searched so. Equal
+        frames are one object."""
         found = self._chains.get(stack)
         if found is None:
             space, addresses = self.stacks.chains[stack]
-            found = tuple(
-                f for a, context in split(addresses) for f in self._whole(space, a, context.endswith("kernel"))
-            )
-            self._chains[stack] = found
+            found = self._chains[stack] = tuple(self._along(space, addresses))
         return found
 
-    def _whole(self, space: int, address: int, kernel: bool) -> tuple[Frame, ...]:
-        key = (-1 if kernel else space, address, kernel)
-        found = self._inlined.get(key)
-        if found is None:
-            known = self.tasks.spaces[space] if space >= 0 else None
-            found = self._inlined[key] = self.symbols.frames(known, address, kernel=kernel)
-        return found
+    def _along(self, space: int, addresses: tuple[int, ...]) -> list[Frame]:
+        user, kernel = self._expanded.setdefault(space, {}), self._expanded.setdefault(_KERNEL, {})
+        out: list[Frame] = []
+        known = user
+        for a in addresses:
+            if a >= CONTEXT:
+                known = kernel if CONTEXTS.get(a, "").endswith("kernel") else user
+                continue
+            found = known.get(a)
+            if found is None:
+                where = self.tasks.spaces[space] if space >= 0 else None
+                found = known[a] = self.symbols.frames(where, a, kernel=known is kernel)
+            out += found
+        return out
 
     def line(self, space: int, address: int, kernel: bool) -> tuple[str, int]:
         """File and line of an instruction; empty, 0 where they are not known."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.grounds import Files, Grounds
-from probescope.collect.recorded.lanes import Dumps, Walk
+from probescope.collect.recorded.lanes import Dumps, Walk, Walked
+from probescope.collect.recorded.past import Registers
 from probescope.debuginfo import eh_evaluate
 from probescope.frozen import replace
 from probescope.model.recording import EventBatch, Ragged, Recording
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
 
@@ -30,6 +31,8 @@ USER = (1 << 64) - 512
 _DWARF = (0, 3, 1, 2, 4, 5, 6, 7, 16, -1, -1, -1, -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15)
 """Numbers that DWARF gives the registers of enum perf_event_x86_regs (arch/x86/include/uapi/asm/perf_regs.h)."""
 _NEEDED = {eh_evaluate.IP, eh_evaluate.SP, eh_evaluate.FP}
+LANES = 1 << 13
+"""Stacks that are walked at once: so many that their columns stay near the processor."""
 _WIDE = 2  # PERF_SAMPLE_REGS_ABI_64
 
 
@@ -59,31 +62,33 @@ class Unwinder:
             numbers = registers_of(mask)
             if not len(which) or not numbers.keys() >= _NEEDED:
                 continue
-            walked = self._walked(batch, which, spaces[which], numbers)
-            count[which] = walked[0]
-            pieces.append((which, walked[1]))
+            for lanes, walked in self._walked(batch, which, spaces, numbers):
+                count[lanes] = walked.count
+                pieces.append((lanes, walked.frames))
         return replace(batch, stacks=_joined(batch, count, pieces)) if pieces else batch
 
     def _walked(
         self, batch: EventBatch, which: Column, spaces: Column, numbers: dict[int, int]
-    ) -> tuple[Column, Column]:
+    ) -> Iterator[tuple[Column, Walked]]:
+        """Of some events at once; which ones."""
         import numpy as np
 
         registers, bytes_ = batch.registers, batch.stack_dumps
         assert registers is not None
         assert bytes_ is not None
-        start = registers.start[which]
-        values = {k: registers.values[start + place] for k, place in numbers.items()}
-        low = values[eh_evaluate.SP]
-        abi = batch.numbers.get("regs_abi")
-        wide = abi[which] == _WIDE if abi is not None else True
-        size = np.where(wide, bytes_.size[which], 0).astype(np.uint64)
         words = bytes_.values[: len(bytes_.values) // 8 * 8].view(np.uint64)
-        dumps = Dumps(words, (bytes_.start[which] >> 3).astype(np.uint64), size, low)
-        walked = Walk(self._grounds, dumps, values, np.where(wide, spaces, -1)).run()
-        self.cut += walked.cut
-        self.unwound += len(which)
-        return walked.count, walked.frames
+        abi = batch.numbers.get("regs_abi")
+        for begin in range(0, len(which), LANES):
+            some = which[begin : begin + LANES]
+            wide = abi[some] == _WIDE if abi is not None else np.ones(len(some), np.bool_)
+            first = Registers(registers.values, registers.start[some], numbers)
+            size = np.where(wide, bytes_.size[some], 0).astype(np.uint64)
+            start = (bytes_.start[some] >> 3).astype(np.uint64)
+            dumps = Dumps(words, start, size, first.column(eh_evaluate.SP))
+            walked = Walk(self._grounds, dumps, first, np.where(wide, spaces[some], -1)).run()
+            self.cut += walked.cut
+            self.unwound += len(some)
+            yield some, walked
 
 
 def registers_of(mask: int) -> dict[int, int]:
@@ -103,7 +108,7 @@ def _joined(batch: EventBatch, count: Column, pieces: list[tuple[Column, Column]
     size = before + count + (count > 0)
     start = np.cumsum(size) - size
     values = np.zeros(int(size.sum()), np.uint64)
-    if old is not None:
+    if old is not None and before.any():
         place = spread(before)
         values[np.repeat(start, before) + place] = old.values[np.repeat(old.start.astype(np.int64), before) + place]
     values[(start + before)[count > 0]] = USER
