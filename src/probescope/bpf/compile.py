@@ -11,7 +11,7 @@ from probescope.bpf.btf_writer import BtfWriter, func_info
 from probescope.bpf.code import Code, Piece
 from probescope.bpf.lower import Config, Lower, Restart
 from probescope.bpf.lower_entry import program as lower_program
-from probescope.bpf.pieces import Pieces
+from probescope.bpf.pieces import Pieces, TooWide
 from probescope.bpf.unit import Object, Options, ProgSpec, Unit
 from probescope.errors import LimitError
 from probescope.frozen import replace
@@ -26,7 +26,14 @@ def compile_program(program: Program, units: Sequence[Unit], options: Options) -
 
     Raises ScriptError where a clause asks for what this kernel does not offer, or what cannot be done in it; LimitError
     where it is too large."""
-    pieces = Pieces(program, options)
+    try:
+        return _compiled(program, units, options, wide=False)
+    except TooWide:
+        return _compiled(program, units, options, wide=True)
+
+
+def _compiled(program: Program, units: Sequence[Unit], options: Options, *, wide: bool) -> Object:
+    pieces = Pieces(program, options, wide=wide)
     pieces.deleted = frozenset(
         n.map for c in program.clauses for n in clause_nodes(c) if isinstance(n, x.MapDelete) and n.key is not None
     )

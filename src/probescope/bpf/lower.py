@@ -21,7 +21,7 @@ from typing import Any, Literal, NoReturn
 from probescope.bpf.builder import Builder, Size
 from probescope.bpf.kinds import SHORT, canonical, has_text, in_register, is_stack, reg_bytes, reg_signed
 from probescope.bpf.lir import Block, Cond, Function, Reg, Slot
-from probescope.bpf.pieces import COUNTERS, SCRATCH, SCRATCH_BUSY, Pieces
+from probescope.bpf.pieces import COUNTERS, SCRATCH, SCRATCH_BUSY, Pieces, too_large
 from probescope.bpf.scan import Scan, scan, variable_types
 from probescope.bpf.unit import CounterKind, Unit
 from probescope.diagnostics import NOWHERE, Diagnostic, Span
@@ -40,6 +40,10 @@ INTO: dict[type, Callable[[Lower, Any, Place, bool], None]] = {}
 PLACE: dict[type, Callable[[Lower, Any], Place | None]] = {}
 STATEMENT: dict[type, Callable[[Lower, Any], None]] = {}
 TESTS: dict[type, Callable[[Lower, Any, Block, Block], None]] = {}
+
+
+MOST_OFFSET = 1 << 15
+"""What the offset of an instruction reaches, and so the largest value in scratch memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,7 @@ class Lower:
         self.names = 0
         self.in_predicate = False
         self.scratch_at = SCRATCH_BUSY
+        self._far: set[Reg] = set()  # bases inside of scratch memory
         self.scratch_most = SCRATCH_BUSY
         self.text_slack = 0  # the longest text that is measured out at run time: see scratch_bytes
         self.captured: dict[str, int] = {}  # variable -> offset in the frame
@@ -327,8 +332,15 @@ class Lower:
         return at
 
     def scratch_place(self, at: int, total: int) -> Place:
+        """Offsets in instructions have 16 bits: what lies further behind gets a base of its own."""
         assert self.fn.scratch is not None
-        return Place(self.fn.scratch, at, "value", total)
+        if total >= MOST_OFFSET:
+            raise too_large("one value, or one event", total, MOST_OFFSET)
+        if at + total < MOST_OFFSET:
+            return Place(self.fn.scratch, at, "value", total)
+        base = self.b.alu_imm("add", self.fn.scratch, at)
+        self._far.add(base)
+        return Place(base, 0, "value", total)
 
     def measured(self, limit: int) -> None:
         """Some text of up to ``limit`` bytes is written at an offset, or with a length, known only at run time. The
@@ -337,7 +349,7 @@ class Lower:
 
     def spacious(self, place: Place) -> bool:
         """Whether a place has what ``measured`` promises."""
-        return place.base == self.fn.scratch
+        return place.base == self.fn.scratch or place.base in self._far
 
     def scratch_bytes(self) -> int:
         return self.scratch_most + self.text_slack

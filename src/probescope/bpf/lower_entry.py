@@ -239,9 +239,10 @@ def _scratch(l: Lower, drop: Block, when: str) -> None:
         spot = l.slot_place(l.kept_slot(4))  # on the stack, however little there is
         level = b.reg()
         b.assign_imm(level, 0)
+        first = b.alu_imm("mul", b.call("get_smp_processor_id"), SCRATCH_LEVELS) if l.pieces.wide else None
         head, again, none = b.block(), b.block(cold=True), b.block(cold=True)
         b.place(head)
-        b.store(spot.base, spot.off, level, 4)
+        b.store(spot.base, spot.off, b.alu("add", first, level) if first is not None else level, 4)
         b.assign(base, b.call("map_lookup_elem", b.map(l.pieces.use(SCRATCH)), l.address(spot)))
         there = b.block()
         b.branch_imm("ne", base, 0, there, none)

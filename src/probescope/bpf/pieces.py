@@ -33,12 +33,21 @@ SCRATCH_BUSY = 8
 """Bytes at the start of a scratch value: the word that says it is taken."""
 
 SCRATCH_LIMIT = 32 << 10
+"""Bytes of one value of a per-CPU map. Where a clause needs more, an ordinary array has ``SCRATCH_LEVELS`` values for
+each CPU: the same, but for the memory's place."""
+
+SCRATCH_MOST = 256 << 10
+
+
+class TooWide(Exception):
+    """Scratch memory of more than ``SCRATCH_LIMIT`` bytes is needed: compile with ``wide``."""
 
 
 class Pieces:
     """Collects what the programs of one object share. Mutable; one per compilation."""
 
-    def __init__(self, program: Program, options: Options) -> None:
+    def __init__(self, program: Program, options: Options, *, wide: bool = False) -> None:
+        self.wide = wide
         self.program = program
         self.options = options
         self.storages: dict[str, Storage] = storages(program, options)
@@ -120,11 +129,10 @@ class Pieces:
         """Some program needs ``size`` bytes of scratch memory, the busy word included."""
         self.use(SCRATCH)
         self._scratch = max(self._scratch, align_up(size, 8))
-        if self._scratch > SCRATCH_LIMIT:
-            raise LimitError(
-                f"values of {self._scratch} bytes in one clause: the kernel keeps at most {SCRATCH_LIMIT} for a CPU",
-                hints=["lower max_strlen, or give str() a smaller length"],
-            )
+        if self._scratch > SCRATCH_MOST:
+            raise too_large("values in one clause", self._scratch, SCRATCH_MOST)
+        if self._scratch > SCRATCH_LIMIT and not self.wide:
+            raise TooWide
 
     def maps(self) -> tuple[MapSpec, ...]:
         """All maps, the program's own first."""
@@ -134,11 +142,16 @@ class Pieces:
             GLOBALS: lambda: MapSpec(GLOBALS, "globals", _ARRAY, 4, 8 * GLOBAL_WORDS, 1, MMAPABLE),
             COUNTERS: lambda: MapSpec(COUNTERS, "counters", _ARRAY, 4, 8 * len(self.counters), 1, MMAPABLE),
             LATE: lambda: MapSpec(LATE, "late", _ARRAY, 4, 8 * (1 + LATE_WORDS * len(self.late)), 1, MMAPABLE),
-            SCRATCH: lambda: MapSpec(SCRATCH, "scratch", _PERCPU_ARRAY, 4, self._scratch, SCRATCH_LEVELS, per_cpu=True),
+            SCRATCH: self._scratch_map,
             CONSTANTS: self._constants_map,
         }
         kept = (*self._stacks.values(), *self._unwind.values())
         return (*own, *kept, *(make() for name, make in made.items() if name in self._used))
+
+    def _scratch_map(self) -> MapSpec:
+        if self.wide:
+            return MapSpec(SCRATCH, "scratch", _ARRAY, 4, self._scratch, SCRATCH_LEVELS * self.options.cpus)
+        return MapSpec(SCRATCH, "scratch", _PERCPU_ARRAY, 4, self._scratch, SCRATCH_LEVELS, per_cpu=True)
 
     def _ring(self) -> MapSpec:
         if self.has_ring:
@@ -163,3 +176,10 @@ _UNWIND = {
 def table16(numbers: dict[int, int], size: int) -> bytes:
     """A table of u16 by index: ``numbers[i] + 1``, 0 where there is none."""
     return struct.pack(f"={size}H", *[numbers.get(i, -1) + 1 for i in range(size)])
+
+
+def too_large(what: str, size: int, most: int) -> LimitError:
+    return LimitError(
+        f"{what}: {size} bytes, of which at most {most} can be kept",
+        hints=["lower max_strlen, or give str() a smaller length"],
+    )
