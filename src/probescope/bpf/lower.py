@@ -21,7 +21,7 @@ from typing import Any, Literal, NoReturn
 from probescope.bpf.builder import Builder, Size
 from probescope.bpf.kinds import SHORT, canonical, has_text, in_register, is_stack, reg_bytes, reg_signed
 from probescope.bpf.lir import Block, Cond, Function, Reg, Slot
-from probescope.bpf.pieces import COUNTERS, SCRATCH, SCRATCH_BUSY, Pieces, too_large
+from probescope.bpf.pieces import COUNTERS, MOST_OFFSET, SCRATCH, SCRATCH_BUSY, Pieces, within_reach
 from probescope.bpf.scan import Scan, scan, variable_types
 from probescope.bpf.unit import CounterKind, Unit
 from probescope.diagnostics import NOWHERE, Diagnostic, Span
@@ -40,10 +40,6 @@ INTO: dict[type, Callable[[Lower, Any, Place, bool], None]] = {}
 PLACE: dict[type, Callable[[Lower, Any], Place | None]] = {}
 STATEMENT: dict[type, Callable[[Lower, Any], None]] = {}
 TESTS: dict[type, Callable[[Lower, Any, Block, Block], None]] = {}
-
-
-MOST_OFFSET = 1 << 15
-"""What the offset of an instruction reaches, and so the largest value in scratch memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,8 +316,7 @@ class Lower:
     def scratch(self, total: int) -> Place:
         """Scratch memory until the end of the scope."""
         total = align_up(total, 8)
-        at = self.scratch_section(total)
-        return self.scratch_place(at, total)
+        return self.scratch_place(self.scratch_section(total), total)
 
     def scratch_section(self, total: int) -> int:
         if self.config.scratch == "no" or (self.in_predicate and self.config.scratch == "late"):
@@ -332,14 +327,10 @@ class Lower:
         return at
 
     def scratch_place(self, at: int, total: int) -> Place:
-        """Offsets in instructions have 16 bits: what lies further behind gets a base of its own."""
         assert self.fn.scratch is not None
-        if total >= MOST_OFFSET:
-            raise too_large("one value, or one event", total, MOST_OFFSET)
-        if at + total < MOST_OFFSET:
+        if at + within_reach(total) < MOST_OFFSET:
             return Place(self.fn.scratch, at, "value", total)
-        base = self.b.alu_imm("add", self.fn.scratch, at)
-        self._far.add(base)
+        self._far.add(base := self.b.alu_imm("add", self.fn.scratch, at))
         return Place(base, 0, "value", total)
 
     def measured(self, limit: int) -> None:

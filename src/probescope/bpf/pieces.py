@@ -39,6 +39,11 @@ each CPU: the same, but for the memory's place."""
 SCRATCH_MOST = 256 << 10
 
 
+MOST_OFFSET = 1 << 15
+"""What the offset of an instruction reaches, and so the largest value in scratch memory: what lies further behind gets
+a base of its own."""
+
+
 class TooWide(Exception):
     """Scratch memory of more than ``SCRATCH_LIMIT`` bytes is needed: compile with ``wide``."""
 
@@ -176,6 +181,12 @@ _UNWIND = {
 def table16(numbers: dict[int, int], size: int) -> bytes:
     """A table of u16 by index: ``numbers[i] + 1``, 0 where there is none."""
     return struct.pack(f"={size}H", *[numbers.get(i, -1) + 1 for i in range(size)])
+
+
+def within_reach(size: int) -> int:
+    if size >= MOST_OFFSET:
+        raise too_large("one value, or one event", size, MOST_OFFSET)
+    return size
 
 
 def too_large(what: str, size: int, most: int) -> LimitError:
