@@ -115,7 +115,7 @@ class Kallsyms:
         prefix = b"%0*x " % (self._width, found.address)
         if not self._sorted or found.module:
             return found
-        at = self._text.find(prefix)
+        at = self._first_line(prefix[:-1])
         for _ in range(1000):
             if at < 0 or not self._text.startswith(prefix, at):
                 break
@@ -125,6 +125,17 @@ class Kallsyms:
                 found = symbol
             at = end + 1
         return found
+
+    def _first_line(self, key: bytes) -> int:
+        """Where the first line in order begins whose address is not below ``key``."""
+        text, width, low, high = self._text, self._width, 0, self._core
+        while low < high:  # both starts of lines, or the end
+            middle = text.rfind(b"\n", low, (low + high) // 2) + 1 or low
+            if text[middle : middle + width] < key:
+                low = text.find(b"\n", middle) + 1
+            else:
+                high = middle
+        return low
 
     def _in_modules(self, key: bytes) -> bytes:
         lines = self._loose_lines()
