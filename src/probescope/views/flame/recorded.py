@@ -35,6 +35,7 @@ class Sampled:
         self.samples = StackSamples(WORDS.get(name.partition(":")[0], name), SLOTS if known else 1, times)
         self._width = max(1, -(-(times[1] - times[0] + 1) // SLOTS)) if known else 0
         self._nodes: dict[tuple[int, int], int] = {}
+        self._names: dict[int, str] = {}
         self._ips: dict[tuple[int, int, bool, int], int] = {}
 
     def add(self, told: ToldBatch, keep: Column | None = None) -> None:
@@ -93,8 +94,15 @@ class Sampled:
         found = self._nodes.get(key)
         if found is None:
             frames = self._told.frames(stack) if stack >= 0 else ()
-            path = [self._told.tasks.names[name], *map(frame_name, reversed(frames))]
+            path = [self._told.tasks.names[name], *map(self._name, reversed(frames))]
             found = self._nodes[key] = self.samples.node(path)
+        return found
+
+    def _name(self, frame: Frame) -> str:
+        """Frames of stacks are few objects, which are kept: their identity is enough."""
+        found = self._names.get(id(frame))
+        if found is None:
+            found = self._names[id(frame)] = frame_name(frame)
         return found
 
     def _lone(self, space: int, ip: int, kernel: bool, name: int) -> int:
