@@ -28,7 +28,9 @@ class ReplaySide(StreamSide):
     """The recording is closed with the session."""
 
     def __init__(self, program: Program, plan: StreamPlan, options: SessionOptions, recording: Recording) -> None:
-        who = Who(getattr(recording, "comms", None) or getattr(recording, "threads", None))
+        alone = all(not e.sampled for e in recording.events)  # of ftrace: without side-band
+        names = getattr(recording, "comms", None) or getattr(recording, "threads", None)
+        who = Who(names, recording.events if alone else (), big=recording.machine.big_endian)
         super().__init__(program, plan, options, RecordedFeed(recording), who)
         self._build_ids = {_short(b.path): b.build_id.hex() for b in getattr(recording, "build_ids", ())}
         self._intervals = Deadlines(interval_steps(plan.plan))
