@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import attach, compiling, hit, longer, loop, perfdata, startup, stream, tracedat, unwind
+from bench import attach, compiling, hit, longer, loop, perfdata, record, startup, stream, tracedat, unwind
 from bench.harness import BenchError, Row, Settings, table
 from bench.tools import Tool, default_tools
 
@@ -26,6 +26,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Settings, Tool, Tool], list[Row]]]] =
     "unwind": ("User stacks without frame pointers", unwind.run),
     "stream": ("Events printed", stream.run),
     "tracedat": ("Reading trace.dat, beside trace-cmd report", tracedat.run),
+    "record": ("Recording, beside perf record", record.run),
     "perfdata": ("Reading perf.data, beside perf script", perfdata.run),
 }
 

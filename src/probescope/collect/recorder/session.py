@@ -32,7 +32,7 @@ from probescope.kernel.uapi import perf as u
 _AT_LEAST_MS = 1000
 """How often what has come is written, however little: what a recorder that is killed leaves behind."""
 _PIECE = 1 << 18
-_MANY_CPUS = 128
+_MANY_CPUS = 64
 
 
 def record(request: RecordRequest, say: Callable[[str], None] | None = None) -> Recorded:
@@ -60,12 +60,12 @@ def record(request: RecordRequest, say: Callable[[str], None] | None = None) -> 
 
 
 def default_pages() -> int:
-    """As many pages a CPU as every user may lock, less the one in front: 128 as kernels come. Twice as many for those
-    who may lock more: no writing of files is even all the time."""
+    """As many pages a CPU as every user may lock, less the one in front: 128 as kernels come. Four times as many for
+    those who may lock more: nobody gets a CPU, or a disk, at any moment."""
     page = host().page_size
     kib = (sysctl_int("kernel.perf_event_mlock_kb") or 516) - page // 1024
     pages = 1 << min(max(kib * 1024 // page, 1).bit_length() - 1, 12)
-    return pages * 2 if privileges().may("ipc_lock") and len(online_cpus()) <= _MANY_CPUS else pages
+    return pages * 4 if privileges().may("ipc_lock") and len(online_cpus()) <= _MANY_CPUS else pages
 
 
 def _tell(rings: Rings, verbose: bool, say: Callable[[str], None]) -> None:
