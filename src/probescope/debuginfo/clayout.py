@@ -64,7 +64,7 @@ class LayoutBuilder:
         size = _up(_up(self._end, 8) // 8, align)
         for index, name, t, at, width, unit in self._bit_fields:
             self._members[index] = place_bits(name, t, at, width, unit, size)
-        return Layout(self.name, size, tuple(self._members), tuple(self._tags)), align
+        return Layout(self.name, size, tuple(self._members), tuple(self._tags), align), align
 
 
 def _up(value: int, align: int) -> int:

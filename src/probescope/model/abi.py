@@ -97,7 +97,7 @@ def size_align(t: Type, types: TypeTable | None = None) -> tuple[int, int]:
             layout = types.layout(name) if types else None
             if layout is None:
                 raise TypeError(f"the size of {name} is not known")
-            return layout.size, 8 if layout.size % 8 == 0 else 1
+            return layout.size, min(layout.align, 8) or (8 if layout.size % 8 == 0 else 1)
         case Void():
             return 0, 1
         case Agg():

@@ -209,12 +209,14 @@ class Member:
 @dataclass(frozen=True, slots=True)
 class Layout:
     """A struct or union: size in bytes and its members; members of anonymous structs are lifted into ``members`` too.
-    ``tags`` names annotations such as ``percpu``, ``user``, ``rcu`` by member."""
+    ``tags`` names annotations such as ``percpu``, ``user``, ``rcu`` by member. ``align``: bytes, 0 where nobody told.
+    """
 
     name: str
     size: int
     members: tuple[Member, ...]
     tags: tuple[tuple[str, str], ...] = ()
+    align: int = 0
 
     def member(self, name: str) -> Member | None:
         return next((m for m in self.members if m.name == name), None)
