@@ -159,6 +159,11 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
             word = f"{word}={OPTIONAL[word]}" if word.startswith("--") else word + OPTIONAL[word]
             options += [word] if word != "-I" else ["--intr-regs="]
             continue
+        if word[:1] == "-" and word[1:2] != "-" and len(word) > 2 and _ends_bundle(word, values):
+            options.append(word[:-1])
+            word = word[-1]
+            options += ["--intr-regs="] if word == "I" else [f"-{word}{OPTIONAL[f'-{word}']}"]
+            continue
         options.append(word)
         if _wants_more(word, values) and i < len(argv):
             options.append(argv[i])
@@ -167,6 +172,11 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     args = p.parse_args(options)
     args.command = rest[1:] if rest[:1] == ["--"] else rest
     return args
+
+
+def _ends_bundle(word: str, values: set[str]) -> bool:
+    """``-gz``: the last letter's value may be left out, and those before it take none."""
+    return f"-{word[-1]}" in OPTIONAL and not any(f"-{x}" in values for x in word[1:-1])
 
 
 def _wants_more(word: str, values: set[str]) -> bool:

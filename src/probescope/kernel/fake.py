@@ -131,6 +131,9 @@ class FakeHost(Host):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return self.files[path]
 
+    def read_head(self, path: str, size: int) -> bytes:
+        return self.read_bytes(path)[:size]
+
     def write(self, path: str, data: bytes | str, *, truncate: bool = False) -> None:
         self._allow(path)
         if path not in self.files:

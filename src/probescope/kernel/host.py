@@ -182,6 +182,18 @@ class Host:
         finally:
             self.close(fd)
 
+    def read_head(self, path: str, size: int) -> bytes:
+        """The first ``size`` bytes of a file, or fewer, whatever follows. Raises OSError."""
+        fd = self.open(path)
+        try:
+            parts, left = [], size
+            while left > 0 and (part := os.read(fd, left)):
+                parts.append(part)
+                left -= len(part)
+            return b"".join(parts)
+        finally:
+            self.close(fd)
+
     def read_text(self, path: str, limit: int = READ_LIMIT) -> str:
         """As text; bytes that are not UTF-8 become U+FFFD. Nothing is stripped."""
         return self.read_bytes(path, limit).decode("utf-8", "replace")

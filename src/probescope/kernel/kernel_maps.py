@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from probescope.frozen import dataclass
 from probescope.kernel.host import host
 
-_CHUNK = 1 << 18
+_HEAD = 1 << 16
 _MOST = 1 << 26
 
 
@@ -26,40 +26,51 @@ class KernelMap:
 
 def kernel_maps() -> list[KernelMap]:
     """Empty where kptr_restrict hides addresses from us."""
-    found = _marks()
-    start = found.get("_text") or found.get("_stext")
-    end = found.get("_etext")
-    if not start or not end or end <= start:
-        return []
-    name = "_text" if found.get("_text") else "_stext"
-    return [KernelMap(start, end - start, start, f"[kernel.kallsyms]{name}"), *_modules()]
+    for text in _kallsyms():
+        name = next((n for n in ("_text", "_stext") if _address(text, n)), "")
+        start = _address(text, name) if name else 0
+        end = start + _code_size() if start and _code_size() else _address(text, "_etext")
+        if start and end > start:
+            return [KernelMap(start, end - start, start, f"[kernel.kallsyms]{name}"), *_modules()]
+    return []
 
 
-def _marks() -> dict[str, int]:
-    """Addresses of the symbols that bound the text, read only as far as the last of them."""
-    wanted = ("_text", "_stext", "_etext")
-    found: dict[str, int] = {}
+def _kallsyms() -> Iterator[bytes]:
+    """What is wanted is among the first lines, if /proc/iomem tells the rest; all takes the kernel 50 ms to write."""
     h = host()
     try:
-        fd = h.open("/proc/kallsyms")
+        yield h.read_head("/proc/kallsyms", _HEAD)
+        yield h.read_bytes("/proc/kallsyms", _MOST)
     except OSError:
-        return found
+        return
+
+
+def _address(text: bytes, name: str) -> int:
+    """0 if it is not there, or hidden."""
+    at = text.find(b" " + name.encode() + b"\n")
+    line = text[text.rfind(b"\n", 0, at) + 1 : at] if at >= 0 else b"0"
     try:
-        rest, total = b"", 0
-        while "_etext" not in found and total < _MOST and (data := h.read(fd, _CHUNK)):
-            total += len(data)
-            rest += data
-            for name in wanted:
-                at = rest.find(b" " + name.encode() + b"\n")
-                if name not in found and at >= 0:
-                    line = rest[rest.rfind(b"\n", 0, at) + 1 : at]
-                    found[name] = int(line.split(b" ", 1)[0], 16)
-            rest = rest[rest.rfind(b"\n") + 1 :]
-    except (OSError, ValueError):
-        return {}
-    finally:
-        h.close(fd)
-    return found
+        return int(line.split(b" ", 1)[0], 16)
+    except ValueError:
+        return 0
+
+
+def _code_size() -> int:
+    """From _text to _etext on x86-64: ``01000000-02276507 : Kernel code``, zeros without privileges. 0 if not told."""
+    h = host()
+    if h.machine != "x86_64":
+        return 0
+    try:
+        text = h.read_text("/proc/iomem", 1 << 20)
+    except OSError:
+        return 0
+    line = next((x for x in text.splitlines() if x.endswith(": Kernel code")), "")
+    low, _, high = line.partition(" : ")[0].strip().partition("-")
+    try:
+        size = int(high, 16) - int(low, 16) + 1
+    except ValueError:
+        return 0
+    return size if size > 1 else 0
 
 
 def _modules() -> Iterator[KernelMap]:
