@@ -9,6 +9,7 @@ bounded work.
     elf            headers, sections, segments, addresses; symbols (elf_symbols), notes (elf_notes)
     btf            the type graph of the kernel and its modules; as a TypeTable in btf_types
     cdecls         C declarations as plain data; ctype_table computes their layout and chains tables
+    archive        members of zip archives as files; vmlinux: the kernel's own file, and its source lines
     kallsyms       kernel addresses and names
     dwarf_open     debug information of a binary, wherever it is; dwarf_file: one file; dwarf_unit, dwarf_die: its parts
     dwarf_find     units and functions by address, types by name; dwarf_lines: source lines; dwarf_types: a TypeTable

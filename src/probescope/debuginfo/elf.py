@@ -62,7 +62,16 @@ class ElfFile:
 
     @staticmethod
     def open(path: str) -> ElfFile:
-        return ElfFile(FileSource(path))
+        """A file, or ``ARCHIVE!/MEMBER`` of a zip archive."""
+        if "!/" not in path:
+            return ElfFile(FileSource(path))
+        from probescope.debuginfo.archive import open_source
+
+        return ElfFile(open_source(path))
+
+    def in_file(self, offset: int) -> tuple[str, int]:
+        """The file that the kernel sees, and where in it an offset is: a member of an archive is a part of that."""
+        return getattr(self.source, "file", self.path), offset + getattr(self.source, "base", 0)
 
     def close(self) -> None:
         """What was read so far stays usable."""

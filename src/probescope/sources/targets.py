@@ -88,9 +88,15 @@ def _plain(target: str, ctx: ResolveContext) -> str:
     path = in_root(_root(ctx), _absolute(target))
     if _is_folder(path):
         raise ProbeError(f"{target} is a directory, not a binary")
-    if not host().exists(path):
+    if not host().exists(path) and not _in_archive(path):
         raise ProbeError(f"there is no file {target}", hints=_similar(path, target, ctx))
     return path
+
+
+def _in_archive(path: str) -> bool:
+    """``ARCHIVE!/MEMBER``, of an archive that is there."""
+    archive, mark, _ = path.partition("!/")
+    return bool(mark) and host().exists(archive) and not _is_folder(archive)
 
 
 def _similar(path: str, target: str, ctx: ResolveContext) -> list[str]:

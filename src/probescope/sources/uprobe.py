@@ -152,8 +152,8 @@ def _make(
     """``entered``: the probe fires when the function ``f`` is entered, and its arguments are where they are passed."""
     ret = spec.source == "uretprobe"
     cost = elf_places.cost(binary, address)
-    offset = elf_places.offset_of(binary, address)
-    attach = UprobeAttach(binary.elf.path, offset, ret, pid=ctx.pid, slow=cost == "stepped")
+    path, offset = binary.elf.in_file(elf_places.offset_of(binary, address))
+    attach = UprobeAttach(path, offset, ret, pid=ctx.pid, slow=cost == "stepped")
     reason = f"the kernel takes no probe on the instruction at {address:#x}" if cost == "refused" else ""
     fields: tuple[Field, ...] = ()
     result = _result(ret)

@@ -82,9 +82,10 @@ def _site(where: str, path: str, p: notes.UsdtProbe, ctx: ResolveContext) -> Sit
     args = tuple(a or Field(f"arg{i}", VOID, Location()) for i, a in enumerate(p.args))
     unreadable = [f"arg{i} cannot be read ({p.text})" for i, a in enumerate(p.args) if a is None]
     binary = open_binary(path, ctx)
-    attach = UprobeAttach(
-        path, p.pc, ref_ctr=p.semaphore, pid=ctx.pid, slow=elf_places.cost(binary, p.address) == "stepped"
-    )
+    file, pc = binary.elf.in_file(p.pc)
+    semaphore = binary.elf.in_file(p.semaphore)[1] if p.semaphore else 0
+    slow = elf_places.cost(binary, p.address) == "stepped"
+    attach = UprobeAttach(path if file == binary.elf.path else file, pc, ref_ctr=semaphore, pid=ctx.pid, slow=slow)
     return Site(f"usdt:{_full(where, p)}", "usdt", attach, args=args, func=p.name, pid=ctx.pid, notes=tuple(unreadable))
 
 
