@@ -31,7 +31,9 @@ def grounds(elf: ElfFile) -> Grounds:
     return Grounds([space], files)
 
 
-def walked(where: Grounds, dumps: Sequence[bytes], registers: Sequence[dict[int, int]]) -> list[list[int]]:
+def walked(
+    where: Grounds, dumps: Sequence[bytes], registers: Sequence[dict[int, int]], spaces: Sequence[int] = ()
+) -> list[list[int]]:
     """The frames of each; ``registers`` by DWARF's numbers, 7 being where the dump begins."""
     padded = [d + bytes(-len(d) % 8) for d in dumps]
     words = np.frombuffer(b"".join(padded) + bytes(8), np.uint64)
@@ -41,7 +43,8 @@ def walked(where: Grounds, dumps: Sequence[bytes], registers: Sequence[dict[int,
     numbers = sorted({*registers[0], 6, 7, 16})
     values = np.array([r.get(k, 0) for r in registers for k in numbers], np.uint64)
     first = Registers(values, np.arange(len(dumps)) * len(numbers), {k: i for i, k in enumerate(numbers)})
-    found = Walk(where, Dumps(words, starts, sizes, first.column(7)), first, np.zeros(len(dumps), np.int32)).run()
+    where_of = np.array(spaces or [0] * len(dumps), np.int32)
+    found = Walk(where, Dumps(words, starts, sizes, first.column(7)), first, where_of).run()
     out, at = [], 0
     for count in found.count.tolist():
         out.append(found.frames[at : at + count].tolist())

@@ -1,10 +1,10 @@
 """Where the code of many processes lies in their files: all addresses of a batch at once.
 
-Every address space with samples has a number of its own, and its pieces of executable files one after the other in one
-sorted array::
+Every address space with samples has a number of its own, and its pieces of executable memory one after the other in
+one sorted array::
 
     keys    number << 47 | address where the piece begins        ascending
-    ends    the same of its end      shifts   what makes a key of debuginfo.unwind_rows of it
+    ends    the same of its end      shifts   what makes a key of debuginfo.unwind_rows of it, if it is ruled
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NO_RULE = 1
 """The number of the rule of what is not known (``unwind_rows.Rules``)."""
 _MASK = (1 << 64) - 1
 
-Piece = tuple[int, int, int]
-"""Start, end and shift."""
+Piece = tuple[int, int, int, bool]
+"""Start, end, shift; whether rules are known of it."""
 Files = Callable[[Mapping], "tuple[ElfFile, FrameIndex] | None"]
 """The file of a mapping with its unwind information, if it is here and is the one that was recorded."""
 
@@ -50,6 +50,7 @@ class Grounds:
         self._keys: Column = np.zeros(0, np.uint64)
         self._ends: Column = np.zeros(0, np.uint64)
         self._shifts: Column = np.zeros(0, np.uint64)
+        self._ruled: Column = np.zeros(0, np.bool_)
 
     def bases(self, spaces: Column) -> Column:
         """For each event's space its number, shifted to where keys have it, u8."""
@@ -60,6 +61,7 @@ class Grounds:
         if len(self._numbers) + len(fresh) > MOST_SPACES:
             self._numbers, fresh = {}, different.tolist()
             self._keys = self._ends = self._shifts = np.zeros(0, np.uint64)
+            self._ruled = np.zeros(0, np.bool_)
         if fresh:
             self._add(fresh)
         found = np.array([self._numbers[s] for s in different.tolist()], np.uint64) << np.uint64(ADDRESS_BITS)
@@ -73,12 +75,13 @@ class Grounds:
             number = self._numbers[space] = len(self._numbers)
             base = number << ADDRESS_BITS
             own = self._of_space(self._spaces[space]) if space >= 0 else []
-            pieces += [(base + lo, base + hi, shift - base & _MASK) for lo, hi, shift in own]
+            pieces += [(base + lo, base + hi, shift - base & _MASK, ruled) for lo, hi, shift, ruled in own]
         if pieces:
-            keys, ends, shifts = (np.array(c, np.uint64) for c in zip(*pieces, strict=True))
+            keys, ends, shifts, ruled = (np.array(c, np.uint64) for c in zip(*pieces, strict=True))
             self._keys = np.concatenate((self._keys, keys))
             self._ends = np.concatenate((self._ends, ends))
             self._shifts = np.concatenate((self._shifts, shifts))
+            self._ruled = np.concatenate((self._ruled, ruled.astype(np.bool_)))
 
     def rules(self, bases: Column, addresses: Column) -> Column:
         """The number of the rule at each address of a space, i4."""
@@ -88,7 +91,7 @@ class Grounds:
             return np.full(len(addresses), NO_RULE, np.int32)
         keys = bases + addresses
         at = np.searchsorted(self._keys, keys, "right") - 1
-        found = (at >= 0) & (keys < self._ends[at]) & (addresses >> np.uint64(ADDRESS_BITS) == 0)
+        found = (at >= 0) & (keys < self._ends[at]) & self._ruled[at] & (addresses >> np.uint64(ADDRESS_BITS) == 0)
         if found.all():
             return self.rows.find(keys + self._shifts[at])
         out = np.full(len(addresses), NO_RULE, np.int32)
@@ -96,6 +99,17 @@ class Grounds:
         if len(some):
             out[some] = self.rows.find(keys[some] + self._shifts[at[some]])
         return out
+
+    def executable(self, bases: Column, addresses: Column) -> Column:
+        """Which addresses lie in memory of their space that was mapped to be executed."""
+        import numpy as np
+
+        if not len(self._keys):
+            return np.zeros(len(addresses), np.bool_)
+        keys = bases + addresses
+        at = np.searchsorted(self._keys, keys, "right") - 1
+        inside: Column = (at >= 0) & (keys < self._ends[at]) & (addresses >> np.uint64(ADDRESS_BITS) == 0)
+        return inside
 
     def word(self, space: int, address: int) -> int | None:
         """Eight bytes of the file that is mapped at an address: constants lie among code."""
@@ -113,9 +127,9 @@ class Grounds:
     def _of_space(self, space: AddressSpace) -> list[Piece]:
         out: list[Piece] = []
         for start, end, m in space.stretches():
-            for lo, hi, shift in self._of_mapping(m):
+            for lo, hi, shift, ruled in self._of_mapping(m):
                 if lo < end and start < hi <= 1 << ADDRESS_BITS:
-                    out.append((max(lo, start), min(hi, end), shift))
+                    out.append((max(lo, start), min(hi, end), shift, ruled))
         return sorted(out)
 
     def _of_mapping(self, m: Mapping) -> list[Piece]:
@@ -128,19 +142,19 @@ class Grounds:
         if not getattr(m, "executable", True):
             return []
         found = self._files(m)
-        if found is None:
-            return []
-        window = self._window(*found)
+        window = self._window(*found) if found is not None else None
+        if found is None or window is None:
+            return [(m.start, m.end, 0, False)]
         try:
-            segments = [s for s in found[0].segments() if s.type == PT_LOAD] if window is not None else []
+            segments = [s for s in found[0].segments() if s.type == PT_LOAD]
         except ElfError:
-            return []
+            segments = []
         out: list[Piece] = []
         for s in segments:
             begin = m.start + s.offset - m.offset
             lo, hi = max(begin, m.start), min(begin + s.filesz, m.end)
             if lo < hi and s.vaddr + s.filesz < 1 << WINDOW_BITS:
-                out.append((lo, hi, (window or 0) + s.vaddr - begin))
+                out.append((lo, hi, window + s.vaddr - begin, True))
         return out
 
     def _window(self, elf: ElfFile, index: FrameIndex) -> int | None:

@@ -2,7 +2,7 @@
 
     dumps  [ bytes from the stack pointer on ] of each lane, in one array
     step   address -> rule (``grounds``) -> CFA -> return address at CFA - 8, frame pointer where the rule says
-           no rule -> the frame pointer, if it points into the dump
+           no rule -> the frame pointer, if it points into the dump and leads to code
            a rule that fits in no column -> that lane alone (debuginfo.eh_evaluate)
 
 Only the stack and frame pointers go along. What the other registers held is worked out for the rare lane that needs it,
@@ -116,7 +116,7 @@ class Walk:
             columns = self._grounds.rows.rules.columns()
             signal = columns.signal[rules]
             shown.append((lanes, ip - np.where(signal, np.uint64(0), before)))
-            going, ip, sp, fp = self._step(columns, lanes, rules, len(shown) - 1, (ip, sp, fp))
+            going, ip, sp, fp = self._step(columns, lanes, rules, bases, len(shown) - 1, (ip, sp, fp))
             before = np.where(signal, np.uint64(0), np.uint64(1))
             if not going.all():
                 lanes, ip, sp, fp, before, bases = (c[going] for c in (lanes, ip, sp, fp, before, bases))
@@ -128,7 +128,7 @@ class Walk:
         return self._grounds.word(int(self._spaces[lane]), address) if found is None else found
 
     def _step(
-        self, columns: Columns, lanes: Column, rules: Column, k: int, now: tuple[Column, Column, Column]
+        self, columns: Columns, lanes: Column, rules: Column, bases: Column, k: int, now: tuple[Column, Column, Column]
     ) -> tuple[Column, Column, Column, Column]:
         """Which lanes have a caller, and its registers."""
         import numpy as np
@@ -155,12 +155,13 @@ class Walk:
         self._past.add(step)
         if not good.all():
             frame = frame.copy()
-            self._by_frame(np.flatnonzero(kind <= GAP), step, (good, caller, frame))
+            self._by_frame(np.flatnonzero(kind <= GAP), step, bases, (good, caller, frame))
             self._one_by_one(np.flatnonzero(kind == ODD), k, step, (good, caller, frame))
         return good & (caller != 0), caller, cfa, frame
 
-    def _by_frame(self, at: Column, step: Step, out: tuple[Column, Column, Column]) -> None:
-        """Code without rules: of a JIT compiler, or assembly. Many keep a frame pointer."""
+    def _by_frame(self, at: Column, step: Step, bases: Column, out: tuple[Column, Column, Column]) -> None:
+        """Code without rules: of a JIT compiler, assembly, or a file that is not here. Many keep a frame pointer; what
+        does not lead to code is none."""
         import numpy as np
 
         if not len(at):
@@ -170,7 +171,7 @@ class Walk:
         caller[at], found = dumps.read(pointer + np.uint64(_EIGHT))
         frame[at] = dumps.read(pointer)[0]
         step.cfa[at] = pointer + np.uint64(16)
-        good[at] = found & (pointer > step.sp[at])
+        good[at] = found & (pointer >= step.sp[at]) & self._grounds.executable(bases[at], caller[at] - np.uint64(1))
 
     def _one_by_one(self, at: Column, k: int, step: Step, out: tuple[Column, Column, Column]) -> None:
         good, caller, frame = out

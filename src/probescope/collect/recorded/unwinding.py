@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 USER = (1 << 64) - 512
 """PERF_CONTEXT_USER: the mark before frames of the user's context."""
-_DWARF = (0, 3, 1, 2, 4, 5, 6, 7, 16, -1, -1, -1, -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15)
+_DWARF = (0, 3, 2, 1, 4, 5, 6, 7, 16, -1, -1, -1, -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15)
 """Numbers that DWARF gives the registers of enum perf_event_x86_regs (arch/x86/include/uapi/asm/perf_regs.h)."""
 _NEEDED = {eh_evaluate.IP, eh_evaluate.SP, eh_evaluate.FP}
 LANES = 1 << 13
