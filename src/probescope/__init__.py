@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from probescope.api import doctor as doctor
     from probescope.api import explain as explain
     from probescope.api import list_probes as list_probes
+    from probescope.api import open as open  # noqa: A004 - as other readers of files call it
     from probescope.api import run as run
 
 __all__ = ["Request", "__version__", "build", "doctor", "explain", "list_probes", "run"]
+_MORE = ("open",)  # not for `import *`, which would hide Python's own
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in __all__ and name not in _MORE:
         raise AttributeError(f"module 'probescope' has no attribute {name!r}")
     from probescope import api
 

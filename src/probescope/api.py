@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from probescope.plan.events import StreamPlan
     from probescope.plan.explanation import Explained
     from probescope.plan.request import BpfPlan
+    from probescope.recorded import AnyRecording
     from probescope.sources.context import ResolveContext
 
 
@@ -217,6 +218,14 @@ def run(
         environment=os.environ if environment is None else environment,
     )
     return LiveSession(build(request))
+
+
+def open(path: str) -> AnyRecording:  # noqa: A001 - probescope.open
+    """A recording to be read: perf.data (file or directory) or trace.dat, whose ``batches()`` are columns. Use it as a
+    context manager. Raises UsageError where it cannot be opened, FormatError where it is neither."""
+    from probescope.formats.sniff import open_recording
+
+    return open_recording(os.fspath(path))
 
 
 def list_probes(pattern: str = "*", *, pid: int = -1) -> Iterator[str]:

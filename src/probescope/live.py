@@ -121,9 +121,8 @@ class LiveSession:
         >>> list(batch.columns), batch.columns["pid"].dtype
         (['nr', 'pid'], dtype('uint32'))
         """
-        if self._session.kernel is None:
+        if not self._session.columnar():
             raise UsageError("nothing of this program runs in the kernel: it has no stream of events")
-        self._session.kernel.columnar()
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             running = self.running

@@ -67,7 +67,8 @@ def build_on(request: Request, recording: AnyRecording) -> Built:
 
     done = compile_script(Source(request.name, request.text), environment(request, recording))
     comms = any(e.sampled for e in recording.events)
-    found = Recorded(request.input, recording.events, recording.machine, processes=comms)
+    wall = getattr(recording, "features", {}).get("CLOCK_DATA") is not None
+    found = Recorded(request.input, recording.events, recording.machine, comms, wall)
     plan = plan_replay(done.program, found, by_rows, pid=request.pid)
     return Built(request, done.program, plan, (*done.warnings, *plan.warnings), recording)
 

@@ -53,6 +53,7 @@ class Actions:
         self._sink = sink
         self._later: list[Callable[[], Output]] = []
         self.exit = Exit()
+        self.held: Callable[[], None] = lambda: None  # hands over what somebody gathers before it is said
         self.hurry: Callable[[], bool] = lambda: False  # whether somebody waits for the end
         self.dropped = 0  # commands that were not run for that reason
         self._unsafe = unsafe
@@ -89,6 +90,7 @@ class Actions:
 
     def flush(self) -> None:
         """Says what was put off. Whoever performs actions calls this when there are no more for now."""
+        self.held()
         later, self._later = self._later, []
         for make in later:
             self._sink(make())

@@ -71,6 +71,10 @@ class Finisher:
         self._finishers: dict[Type, Callable[[Value], Value]] = {}
         self._clocks: dict[str, int] = {}
 
+    def set_clock(self, offset_ns: int) -> None:
+        """``nsecs`` are of a recording: how far its clock is from the epoch."""
+        self._clocks = dict.fromkeys(("", "boot"), offset_ns)
+
     def finish(self, t: Type, v: Value) -> Value:
         f = self._finishers.get(t)
         if f is None:

@@ -94,6 +94,10 @@ class KernelSide:
     def by_clock(self) -> bool:
         return True
 
+    @property
+    def wall_offset(self) -> None:
+        return None
+
     def names(self) -> Names:
         from probescope.collect.names import Names
 

@@ -82,6 +82,8 @@ class Session:
         self.names: NameSource = self._side.names() if self._side else Names(self.program, None)
         clean = visible if self.options.terminal else unchanged
         self._finisher = Finisher(self.program, self.names, self.names, types=self.program.types, clean=clean)
+        if self._side and self._side.wall_offset is not None:
+            self._finisher.set_clock(self._side.wall_offset)
         self.actions = Actions(self.program, maps, self._finisher, self._say, unsafe=self.options.unsafe)
         self.actions.hurry = self.ending.asked
         machine = Machine(self.program, store, self.actions.perform, types=self.program.types)
@@ -201,6 +203,12 @@ class Session:
             return self.stop()
         finally:
             self.close()
+
+    def columnar(self) -> bool:
+        """From now on what events print comes as ``Batch``; whether there are events at all."""
+        if self._side is not None:
+            self._side.columnar()
+        return self._side is not None
 
     def ask_stop(self) -> None:
         """Ends the session at its next look; from any thread, and from signal handlers."""

@@ -114,7 +114,7 @@ def recorded_offer(event: EventType, recorded: Recorded) -> Offer:
     return Offer(
         "replay",
         context,
-        "" if "callchain" in has else "stacks were not recorded (perf record -g does)",
+        "" if has & {"callchain", "stack_user"} else "stacks were not recorded (perf record -g does)",
         frozenset({"", *_clock(recorded.machine)}),
         recorded.wall,
         acts=False,

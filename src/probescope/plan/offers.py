@@ -73,7 +73,7 @@ def _lacking(program: Program, clause: Clause, n: Needs, offer: Offer) -> Iterat
         if isinstance(node, Context) and node.arg == "curr_ns":
             yield f"{node.name}: numbers of a pid namespace are not in an event"
         if not offer.wall and isinstance(getattr(node, "type", None), Opaque) and node.type.kind == "timestamp":  # type: ignore[union-attr]
-            yield "strftime(): the recording does not tell the time of day"
+            yield "strftime(): the recording does not tell the time of day (perf record -k CLOCK_MONOTONIC does)"
     if not offer.arguments:
         if n.args:
             yield f"arg{min(n.args)}: {RECORD_ONLY}; args.NAME reads its fields"

@@ -90,6 +90,8 @@ def _reason(clause: Clause, by_rows: str) -> str:
 # --- events
 
 
+_TASK = {"pid", "tid", "comm"}
+"""A thread that exits has no numbers in its samples any more, but in the record."""
 _PARTS = ("identifier", "ip", "tid", "time", "cpu", "callchain", "raw", "regs_intr", "cgroup")
 
 
@@ -110,7 +112,8 @@ def _sampled(clause: Clause, site: Site, number: int, request: PlanRequest) -> S
     common = {"pid": request.pid, "sites": (number,)}
     match site.attach:
         case TracepointAttach() as a:
-            parts.add("raw")
+            if n.fields or n.context & _TASK:
+                parts.add("raw")
             about = f"tracepoint {a.category}:{a.event}"
             return SampleEvent(about, PERF_TYPE_TRACEPOINT, a.id, parts=_order(parts), filter=text, **common)  # type: ignore[arg-type]
         case PerfAttach() as a:

@@ -382,7 +382,7 @@ def test_api_arguments() -> None:
     with probescope.run('begin { printf("%d\\n", $1 + $2); exit(); }', parameters=[40, "2"]) as session:
         assert list(session.texts()) == ["42\n"]
     with pytest.raises(UsageError, match="no such way"):
-        probescope.run("begin { exit(); }", via="perf")  # type: ignore[arg-type]
+        probescope.run("begin { exit(); }", via="dtrace")  # type: ignore[arg-type]
     with probescope.run("interval:ms:1 { exit(); }") as session:
         session.wait(float("inf"))
     with probescope.run("interval:ms:1 { exit(); }") as session:

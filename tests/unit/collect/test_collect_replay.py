@@ -225,3 +225,29 @@ def test_options_that_mean_nothing_for_a_recording_are_refused(more):
 
     with pytest.raises(UsageError):
         build(Request("begin { exit(); }", input="perf.data", **more))
+
+
+def test_what_is_printed_as_columns():
+    """Live sessions give numpy columns; a clause that reads maps gives the same as one that does not."""
+    from probescope.live import LiveSession
+    from probescope.model.output import Batch
+    from probescope.recorded import build_on
+
+    ones = [One(i, pid=i % 3 + 1, raw=opened(i, name=b"a" if i % 2 else b"b", parts=(i, 0, 1))) for i in range(50)]
+    said = "print((n=args.size, name=args.name, who=(pid, comm), parts=args.parts));"
+    found = []
+    for body in (said, f"@x = 1; if (@x) {{ {said} }}"):
+        from probescope.api import Request
+
+        text = f'tracepoint:demo:open /args.size > 4/ {{ {body} }} end {{ print((n=1, done=true)); printf("end"); }}'
+        with LiveSession(build_on(Request(text, input="made", environment={}), made(*ones))) as session:
+            found.append([b for b in session.batches() if isinstance(b, Batch)])
+    for batches in found:
+        events, done, end = batches
+        assert (len(events), len(done), len(end)) == (45, 1, 1)
+        assert list(events.columns) == ["n", "name", "value2", "value3", "parts"]
+        assert events.columns["n"].tolist() == list(range(5, 50))
+        assert events.columns["name"].tolist() == ["a" if i % 2 else "b" for i in range(5, 50)]
+        assert events.columns["parts"][0].tolist() == [5, 0, 1]
+        assert done.columns["done"].tolist() == [True]
+    assert list(found[0][0].columns) == list(found[1][0].columns)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from probescope.frozen import replace
 from probescope.model.output import Frame, Lost
 from probescope.model.types import Opaque
 
@@ -16,13 +17,26 @@ if TYPE_CHECKING:
     from probescope.collect.recorded.symbols import Symbols
     from probescope.collect.recorded.tasks import Tasks
     from probescope.collect.stream.stacks import StackTable
+    from probescope.debuginfo.eh_index import FrameIndex
+    from probescope.debuginfo.elf import ElfFile
+    from probescope.debuginfo.symbolize import AddressSpace
+    from probescope.debuginfo.symbolize import Mapping as Mapped
     from probescope.model.recording import Machine
 
 
 class RecordedNames:
     """``build_ids``: of the recording, hex by path. Files are read when a name is first asked for."""
 
-    def __init__(self, tasks: Tasks, table: StackTable, machine: Machine, build_ids: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        tasks: Tasks,
+        table: StackTable,
+        machine: Machine,
+        build_ids: Mapping[str, str],
+        *,
+        demangle: bool = True,
+    ) -> None:
+        self._demangle = demangle
         self._tasks, self._table, self._machine, self._build_ids = tasks, table, machine, build_ids
         self._symbols: Symbols | None = None
         self._kernel_maps = 0
@@ -39,23 +53,50 @@ class RecordedNames:
         chains = self._table.chains
         return chains[stack_id][1] if stack_id < len(chains) else None
 
+    def sources(self, frame: Frame, pid: int, *, user: bool, caller: bool) -> tuple[Frame, ...]:
+        from probescope.collect.source_frames import looked_up
+
+        if not frame.symbol:
+            return (frame,)
+        known = self._space(pid) if user else None
+        *inner, own = self._ready().frames(known, looked_up(frame, caller), kernel=not user)
+        whole = replace(frame, file=own.file, line=own.line)
+        made = (replace(frame, symbol=f.name, offset=0, inlined=True, file=f.file, line=f.line) for f in inner)
+        return (*made, whole)
+
+    def file_frame(self, pid: int, address: int) -> Frame:
+        known = self._space(pid)
+        mapped = known.find(address) if known is not None else None
+        if mapped is None:
+            return Frame(address)
+        told = getattr(mapped, "build_id", b"").hex() or self._build_ids.get(mapped.path, "")
+        return Frame(address, offset=address - mapped.start + mapped.offset, build_id=told)
+
+    def _space(self, number: int) -> AddressSpace | None:
+        return self._tasks.spaces[number] if 0 <= number < len(self._tasks.spaces) else None
+
+    def unwind_file(self, mapping: Mapped) -> tuple[ElfFile, FrameIndex] | None:
+        """The file of a mapping with its unwind information."""
+        return self._ready().unwind_file(mapping)
+
     def _frame(self, space: int, address: int) -> Frame:
         key = (space, address)
         found = self._known.get(key)
         if found is None:
             symbols = self._ready()
-            known = self._tasks.spaces[space] if 0 <= space < len(self._tasks.spaces) else None
-            f = symbols.frame(known, address, kernel=space < 0)
+            f = symbols.frame(self._space(space), address, kernel=space < 0)
             module = _kernel_module(f.module) if f.kernel else f.module
             found = self._known[key] = Frame(address, f.name, f.offset, module)
         return found
 
     def _ready(self) -> Symbols:
         if self._symbols is None:
+            from probescope.collect.recorded.search import Search
             from probescope.collect.recorded.symbols import Symbols
             from probescope.collect.recorded.told import here
 
-            self._symbols = Symbols(here(), self._build_ids, self._machine.release)
+            search = Search(demangle="full" if self._demangle else "none", inline=True, lines=True)
+            self._symbols = Symbols(here(), self._build_ids, self._machine.release, search)
         if len(self._tasks.kernel) != self._kernel_maps or not self._kernel_maps:
             self._kernel_maps = len(self._tasks.kernel)
             self._symbols.kernel_maps(self._tasks.kernel)

@@ -55,7 +55,8 @@ class PerfSide(StreamSide):
         pass
 
     def names(self) -> RecordedNames:
-        return RecordedNames(self.who.tasks, self.table, self.feed.machine, {})
+        demangle = self.program.settings.cpp_demangle
+        return RecordedNames(self.who.tasks, self.table, self.feed.machine, {}, demangle=demangle)
 
     def attach(self, give_up: Callable[[], bool]) -> None:
         if self._feed.events:

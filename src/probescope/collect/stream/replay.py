@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from probescope.collect.names import names_user_code
+from probescope.collect.recorded.unwinding import Unwinder
 from probescope.collect.stream.feed import RecordedFeed
 from probescope.collect.stream.moments import Deadlines, RecordedMoment
 from probescope.collect.stream.names import RecordedNames
 from probescope.collect.stream.side import StreamSide
-from probescope.collect.stream.who import Who
+from probescope.collect.stream.who import Told, Who
 from probescope.model.output import Lost
 from probescope.plan.events import StreamPlan, interval_steps
 
@@ -32,20 +34,34 @@ class ReplaySide(StreamSide):
         names = getattr(recording, "comms", None) or getattr(recording, "threads", None)
         who = Who(names, recording.events if alone else (), big=recording.machine.big_endian)
         super().__init__(program, plan, options, RecordedFeed(recording), who)
+        self._recording = recording
         self._build_ids = {_short(b.path): b.build_id.hex() for b in getattr(recording, "build_ids", ())}
         self._intervals = Deadlines(interval_steps(plan.plan))
         self._now_ns = 0
+        self._names = RecordedNames(
+            self.who.tasks,
+            self.table,
+            recording.machine,
+            self._build_ids,
+            demangle=program.settings.cpp_demangle,
+        )
+        dumped = names_user_code(program) and any("stack_user" in e.sampled for e in recording.events)
+        self._unwinder = Unwinder(recording, self.who.tasks.spaces, self._names.unwind_file) if dumped else None
 
     @property
     def by_clock(self) -> bool:
         return False
+
+    @property
+    def wall_offset(self) -> int | None:
+        return wall_offset(self._recording)
 
     def prepare(self) -> None:
         assert isinstance(self.feed, RecordedFeed)
         self._start_ns = self._now_ns = self.feed.first_time()
 
     def names(self) -> RecordedNames:
-        return RecordedNames(self.who.tasks, self.table, self.feed.machine, self._build_ids)
+        return self._names
 
     def attach(self, give_up: Callable[[], bool]) -> None:
         pass
@@ -77,6 +93,11 @@ class ReplaySide(StreamSide):
 
     def words(self, kind: str) -> tuple[str, str]:
         return _LOST.get(kind, _LOST["lost"])
+
+    def unwound(self, told: Told) -> Told:
+        if self._unwinder is None:
+            return told
+        return Told(self._unwinder.batch(told.batch, told.spaces), told.spaces, told.comm)
 
     # --- time
 
@@ -112,6 +133,12 @@ class ReplaySide(StreamSide):
                 self._going = False
                 return True
         return False
+
+
+def wall_offset(recording: Recording) -> int | None:
+    """As `perf record -k CLOCK` tells it."""
+    told = getattr(recording, "features", {}).get("CLOCK_DATA")
+    return None if told is None else told.wall_ns - told.ns
 
 
 _LOST = {

@@ -53,6 +53,19 @@ class StreamSide:
         clauses = list(dict.fromkeys(c for c, _, _ in self.plan.kinds))
         self._runner = Runner(self.program, machine, self.store, clauses)
 
+    def columnar(self) -> None:
+        """From now on what is printed comes as ``Batch``."""
+        from probescope.collect.columns import PRINTED
+        from probescope.collect.stream.printed import Printed
+
+        assert self._actions is not None
+        assert self._machine is not None
+        assert self._runner is not None
+        printed = Printed(self.program, self._actions, PRINTED)
+        self._actions.held = printed.flush
+        self._machine.emit = printed.row
+        self._runner.columnar(printed.printing, printed.columns)
+
     def load(self) -> None:
         pass
 
@@ -62,6 +75,10 @@ class StreamSide:
     @property
     def walking(self) -> bool:
         return False
+
+    @property
+    def wall_offset(self) -> int | None:
+        return None
 
     @property
     def busy(self) -> bool:
@@ -94,8 +111,13 @@ class StreamSide:
         told = self.who.told(batch)
         if batch.count:
             self.begun(batch)
+            told = self.unwound(told)
             self.run(self._firings(told), batch.time)
             self._actions.flush()
+
+    def unwound(self, told: Told) -> Told:
+        """With whole stacks."""
+        return told
 
     def begun(self, batch: EventBatch) -> None:
         """Is called before the events of each batch are looked at."""

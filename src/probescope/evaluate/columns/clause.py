@@ -27,11 +27,13 @@ from probescope.model.types import Agg, Int, Type, is_scalar, wrap
 
 @dataclass(slots=True)
 class Additions:
-    """What is to be merged into maps: ``states`` of aggregations, ``sums`` for integers. ``errors`` by kind."""
+    """What is to be merged into maps: ``states`` of aggregations, ``sums`` for integers. ``errors`` by kind;
+    ``said``: records by action, as columns, and how many."""
 
     states: list[tuple[str, agg.States]] = field(default_factory=list)
     sums: list[tuple[str, agg.States]] = field(default_factory=list)
     errors: dict[str, int] = field(default_factory=dict)
+    said: list[tuple[int, list[Values], int]] = field(default_factory=list)
 
 
 Do = Callable[[View, Additions], View]
@@ -39,9 +41,10 @@ Do = Callable[[View, Additions], View]
 
 
 class ColumnClause:
-    """``maps``: names of those it adds to."""
+    """``maps``: names of those it adds to. ``saying``: actions whose records may be columns."""
 
-    def __init__(self, program: Program, clause: Clause) -> None:
+    def __init__(self, program: Program, clause: Clause, saying: frozenset[int] = frozenset()) -> None:
+        self._saying = saying
         self._program = program
         self._compiler = ColumnCompiler()
         self._types = {v.name: v.type for v in clause.variables}
@@ -86,6 +89,8 @@ class ColumnClause:
                 return self._assign(x)
             case s.If():
                 return self._if(x)
+            case s.Emit() if x.action in self._saying:
+                return self._say(x)
             case s.Return(value=None | Const()):
                 return lambda view, _: view.some(np.zeros(view.count, np.bool_))
             case _:
@@ -129,6 +134,15 @@ class ColumnClause:
         def run(view: View, out: Additions) -> View:
             sums = agg.grouped(key(view), cast("Column", delta(view)), 1, make)
             out.sums.append((x.map, [(k, wrap(v, t)) for k, v in sums]))
+            return view
+
+        return run
+
+    def _say(self, x: s.Emit) -> Do:
+        values = [self._compiler.compile(v) for v in x.values]
+
+        def run(view: View, out: Additions) -> View:
+            out.said.append((x.action, [v(view) for v in values], view.count))
             return view
 
         return run

@@ -13,13 +13,16 @@ import numpy as np
 from probescope.evaluate.columns.clause import Additions, ColumnClause
 from probescope.evaluate.columns.expr import ColumnCompiler, Events, NotColumns, View
 from probescope.evaluate.columns.rows import Row
-from probescope.evaluate.columns.values import Column
+from probescope.evaluate.columns.values import Column, Values
 from probescope.evaluate.machine import Machine
 from probescope.evaluate.store import MemoryStore
 from probescope.evaluate.world import Frame
 from probescope.frozen import dataclass
 from probescope.ir.needs import needs
 from probescope.ir.program import Clause, Program
+
+Say = Callable[[int, Sequence[Values], int], None]
+"""Takes the index of an action, its values, a row for each record, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,8 +47,18 @@ class Runner:
         self._store = store
         self._order = {c.id: n for n, c in enumerate(program.clauses)}
         mine = [c for c in program.clauses if c.id in set(clauses)]
-        self.ways, self._columns = ways(program, mine)
-        self._masks = {c.id: _mask(c) for c in mine if self.ways[c.id]}
+        self._program, self._clauses = program, mine
+        self._say: Say | None = None
+        self._compile(frozenset())
+
+    def _compile(self, saying: frozenset[int]) -> None:
+        self.ways, self._columns = ways(self._program, self._clauses, saying)
+        self._masks = {c.id: _mask(c) for c in self._clauses if self.ways[c.id]}
+
+    def columnar(self, saying: frozenset[int], say: Say) -> None:
+        """From now on records of these actions may come as columns, to ``say``."""
+        self._say = say
+        self._compile(saying)
 
     def run(self, firings: Sequence[Firing], low: int, high: int, over: Callable[[], bool]) -> bool:
         """Events at places from ``low`` on, before ``high``. Stops after the one that makes ``over`` true; whether it
@@ -75,6 +88,9 @@ class Runner:
             self._by_rows(firings, low, high, lambda: False)  # which keys find room depends on the order of events
             return
         for clause, out in done:
+            for said in out.said:
+                assert self._say is not None
+                self._say(*said)
             for name, states in out.states:
                 for key, state in states:
                     self._store.merge(name, key, state)
@@ -164,13 +180,15 @@ def _mask(clause: Clause) -> Callable[[View], Column] | None:
 # --- which way
 
 
-def ways(program: Program, clauses: Sequence[Clause]) -> tuple[dict[int, str], dict[int, ColumnClause]]:
+def ways(
+    program: Program, clauses: Sequence[Clause], saying: frozenset[int] = frozenset()
+) -> tuple[dict[int, str], dict[int, ColumnClause]]:
     """Why each clause has to run a row at a time, empty for those that need not; and these, compiled."""
     reasons: dict[int, str] = {}
     compiled: dict[int, ColumnClause] = {}
     for clause in clauses:
         try:
-            compiled[clause.id] = ColumnClause(program, clause)
+            compiled[clause.id] = ColumnClause(program, clause, saying)
             reasons[clause.id] = ""
         except NotColumns as e:
             reasons[clause.id] = str(e)
