@@ -34,6 +34,8 @@ def parser() -> Parser:
     p.add_argument("--ns", action="store_true", help="times with nine digits")
     p.add_argument("--reltime", action="store_true", help="times since the first event")
     p.add_argument("--max-stack", type=int, default=127, metavar="N", help="frames of a stack (127)")
+    for kind in ("mmap", "task", "switch", "lost", "namespace", "bpf", "cgroup"):
+        p.add_argument(f"--show-{kind}-events", action="store_true", help=f"{kind} records too")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
     return p
 
@@ -57,6 +59,7 @@ def main(argv: list[str]) -> int:
 
 def _text(recording: Opened, args: argparse.Namespace) -> None:
     from probescope.views.script import Choice, ScriptView
+    from probescope.views.sides import KINDS
 
     told = recording.told
     view: ScriptView | None = None
@@ -66,7 +69,8 @@ def _text(recording: Opened, args: argparse.Namespace) -> None:
     for batch in told.batches():
         if view is None:
             first = int(batch.batch.time[0]) if args.reltime and batch.batch.count else 0
-            choice = Choice(*chosen(args.fields), args.ns, first, args.max_stack)
+            sides = tuple(k for k in KINDS if getattr(args, f"show_{k}_events"))
+            choice = Choice(*chosen(args.fields), args.ns, first, args.max_stack, sides)
             view = ScriptView(told, recording.trace_cells, choice)
         out.write(view.text(batch, keep(batch)))
 

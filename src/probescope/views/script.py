@@ -11,11 +11,12 @@ thread and CPU, places once for each address, stacks once for each different one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.alike import alike
 from probescope.frozen import dataclass
+from probescope.views.sides import HEAD, Sides
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,13 +52,15 @@ Traces = Callable[["ToldBatch", int, "Column"], "list[Cells]"]
 class Choice:
     """What is printed. ``fields`` empty: what perf prints by itself for each kind of event, with ``changes`` such as
     ``+pid`` and ``-cpu``. ``nanoseconds``: nine digits of time. ``start``: ns that are taken from all times.
-    ``max_stack``: frames of a stack, the innermost ones (perf's own limit is 127)."""
+    ``max_stack``: frames of a stack, the innermost ones (perf's own limit is 127). ``sides``: what else is printed, of
+    ``sides.KINDS``."""
 
     fields: frozenset[str] = frozenset()
     changes: tuple[str, ...] = ()
     nanoseconds: bool = False
     start: int = 0
     max_stack: int = 127
+    sides: tuple[str, ...] = ()
 
 
 class ScriptView:
@@ -65,6 +68,8 @@ class ScriptView:
         self._told, self._traces, self._choice = told, traces, choice
         self._places: dict[Frame, str] = {}
         self._blocks: dict[int, bytes] = {}
+        head = changed(set(choice.fields or HEAD), choice.changes)
+        self._sides = Sides(choice.sides, self._time, head) if choice.sides else None
         self._width = 0
         self._kinds = 0
 
@@ -79,14 +84,35 @@ class ScriptView:
         if len(events) != self._kinds:
             self._kinds, self._width = len(events), max((len(e.name) for e in events), default=0)
         which = np.arange(batch.count) if keep is None else keep
-        kinds = batch.event[which]
-        present = np.flatnonzero(np.bincount(kinds, minlength=1)).tolist()
+        parts = self._parts(told, which)
+        if self._sides is None or not batch.between:
+            return cells.lines(parts, len(which))
+        found = cells.each_line(parts, len(which)) if len(which) else []
+        return b"".join(self._with_sides(told, found, which))
+
+    def _with_sides(self, told: ToldBatch, found: list[bytes], which: Column) -> Iterator[bytes]:
+        """The lines of events, and of what happened between."""
+        assert self._sides is not None
+        done = 0
+        for at, record in told.batch.between:
+            line = self._sides.line(record)
+            if line is not None:
+                until = int(which.searchsorted(at))
+                yield from found[done:until]
+                done = max(done, until)
+                yield _bytes(line)
+        yield from found[done:]
+
+    def _parts(self, told: ToldBatch, which: Column) -> list[tuple[Column | None, list[Cells]]]:
+        """The cells of each kind of event, with the places of its lines."""
+        import numpy as np
+
+        kinds = told.batch.event[which]
+        present = np.flatnonzero(np.bincount(kinds, minlength=1)).tolist() if len(which) else []
         if len(present) == 1:
-            return cells.lines([(None, self._cells(told, which, present[0]))], len(which))
-        parts = [
-            (places, self._cells(told, which[places], k)) for k in present if len(places := (kinds == k).nonzero()[0])
-        ]
-        return cells.lines(parts, len(which))
+            return [(None, self._cells(told, which, present[0]))]
+        places = {kind: (kinds == kind).nonzero()[0] for kind in present}
+        return [(at, self._cells(told, which[at], kind)) for kind, at in places.items()]
 
     def _shown(self, event: EventType, told: ToldBatch) -> set[str]:
         """What perf chooses for a kind of event, less what was not recorded."""
@@ -100,13 +126,10 @@ class ScriptView:
                 chosen.add("period")
             if not event.fields or "callchain" in has:
                 chosen |= {"ip", "sym", "symoff", "dso"}
-        for change in self._choice.changes:
-            (chosen.add if change[0] == "+" else chosen.discard)(change[1:])
         absent = {f for f in ("cpu", "time", "ip", "addr") if f not in has}
-        return chosen - absent
+        return changed(chosen, self._choice.changes) - absent
 
     def _cells(self, told: ToldBatch, which: Column, kind: int) -> list[Cells]:
-
         event = self._told.recording.events[kind]
         shown = self._shown(event, told)
         stacked = told.stacks is not None and "callchain" in event.sampled and "ip" in shown
@@ -165,6 +188,10 @@ class ScriptView:
         elif "tid" in shown:
             out += f"{tid:7d} "
         return out + (f"[{cpu:03d}] " if "cpu" in shown else "")
+
+    def _time(self, time: int) -> str:
+        seconds, rest = divmod(time - self._choice.start if time else 0, 1_000_000_000)
+        return f"{seconds:2d}.{rest:09d}" if self._choice.nanoseconds else f"{seconds:5d}.{rest // 1000:06d}"
 
     def _times(self, times: Column) -> list[Cells]:
         import numpy as np
@@ -229,6 +256,13 @@ def source_line(frame: Frame) -> str:
     if frame.file:
         return f"{frame.file.rpartition('/')[2]}:{frame.line}"
     return f"{frame.name}+{frame.offset}" if frame.name else "??:0"
+
+
+def changed(fields: set[str], changes: tuple[str, ...]) -> set[str]:
+    """With what ``+name`` adds and ``-name`` takes away, in their order."""
+    for change in changes:
+        (fields.add if change[0] == "+" else fields.discard)(change[1:])
+    return fields
 
 
 def _bytes(text: str) -> bytes:

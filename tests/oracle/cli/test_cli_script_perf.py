@@ -99,3 +99,40 @@ def test_changed_fields_are_those_of_each_kind(perf: str, tmp_path: Path) -> Non
     ours, theirs = (lines(*tool, "script", "-i", path, "-F", "+pid") for tool in (OURS, (perf,)))
     assert any("sched_process_exec: filename=" in x for x in theirs)
     assert [shape(x) for x in ours] == [shape(x) for x in theirs]
+
+
+SIDES = ("mmap", "task", "switch", "lost", "namespace", "bpf", "cgroup")
+
+
+def test_what_happens_between_events_is_told(perf: str, tmp_path: Path) -> None:
+    """Maps, threads and switches among the samples, each in perf's words and at its place. Perf's column of the thread
+    is of whoever ran when the record was made, ours is of the thread that a NAMESPACES record is about."""
+    path = str(tmp_path / "perf.data")
+    command = [
+        perf,
+        "record",
+        "-q",
+        "-o",
+        path,
+        "--switch-events",
+        "--namespaces",
+        "-a",
+        "-e",
+        "cpu-clock",
+        "--",
+        *WORK,
+    ]
+    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    asked = [f"--show-{kind}-events" for kind in SIDES]
+    ours, theirs = (lines(*tool, "script", "-F", "comm,tid,time", "-i", path, *asked) for tool in (OURS, (perf,)))
+    told = [[re.sub(r"  +", " ", x) for x in text if "PERF_RECORD_" in x] for text in (ours, theirs)]
+    assert {x.partition("PERF_RECORD_")[2][:4] for x in told[1]} >= {"MMAP", "COMM", "FORK", "EXIT", "SWIT", "NAME"}
+    mine, peer = ([x.partition("PERF_RECORD_")[2].rstrip() for x in text] for text in told)
+    assert mine == peer
+    heads = [(a, b) for a, b in zip(*told, strict=True) if "NAMESPACES" not in a]
+    assert [a.partition("PERF")[0] for a, _ in heads] == [b.partition("PERF")[0] for _, b in heads]
+    samples_before = [
+        i - n for text in (ours, theirs) for n, i in enumerate(j for j, x in enumerate(text) if "_FORK" in x)
+    ]
+    assert len(samples_before) % 2 == 0
+    assert samples_before[: len(samples_before) // 2] == samples_before[len(samples_before) // 2 :]
