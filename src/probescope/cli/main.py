@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "flame": ("flame", "draw counted stacks as a flame graph"),
     "export": ("export", "turn a recording into a file for another program"),
     "record": ("record", "record events of a command, of tasks or of the machine"),
+    "top": ("top", "show where time goes, while it goes"),
     "report": ("report", "sum up the samples of a recording"),
     "annotate": ("annotate", "show the instructions of recorded functions with their costs"),
     "diff": ("diff", "compare the samples of recordings"),

@@ -191,11 +191,11 @@ class Report:
 
     def rows(self, block: Block) -> Rows:
         from probescope.views.reporting.lines import Lines
+        from probescope.views.reporting.naming import Naming
 
-        lines = None
-        if any(k.name in {"srcline", "srcfile"} for k in block.wanted.keys):
-            lines = Lines(self.opened.told).of
-        rows = Rows(block.sums, block.wanted, lines)
+        framed = tuple(k for k in block.wanted.keys if k.framed)
+        lines = Lines(self.opened.told).of if any(k.name in {"srcline", "srcfile"} for k in framed) else None
+        rows = Rows(block.sums, block.wanted, Naming(self.opened.told, framed, lines))
         if self.args.percentage == "relative":
             block.sums.weight = [sum(r.stats[i].own for r in rows.rows) for i in range(len(block.kinds))]
         return rows

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cmp_to_key
 from typing import TYPE_CHECKING
 
-from probescope.frozen import dataclass, field
-from probescope.views.reporting.keys import Key, Value, label_of, module_of, symbol_of
+from probescope.frozen import dataclass
+from probescope.views.reporting.keys import Key, Value, module_of
+from probescope.views.reporting.naming import Naming
 from probescope.views.reporting.trees import Callees, Tree, Trie
 
 if TYPE_CHECKING:
@@ -17,19 +17,17 @@ if TYPE_CHECKING:
 
 PARENT = "^sys_|^do_page_fault"
 """Functions whose callers are told apart by --sort parent, if no others are named."""
-Lines = Callable[["Frame", int], tuple[str, str]]
-"""Of a frame and its address space: source line and file, as perf report shows them."""
 _BY_MODE = {1: "overhead_sys", 2: "overhead_us", 4: "overhead_guest_sys", 5: "overhead_guest_us"}
 
 
-@dataclass(slots=True)
 class Stats:
     """Of one kind of event: ``own`` weight, ``total`` with callees, weight by the mode that the CPU was in."""
 
-    own: int = 0
-    total: int = 0
-    samples: int = 0
-    modes: dict[str, int] = field(default_factory=dict)
+    __slots__ = ("modes", "own", "samples", "total")
+
+    def __init__(self) -> None:
+        self.own = self.total = self.samples = 0
+        self.modes: dict[str, int] = {}
 
     def sum(self, name: str) -> int:
         match name:
@@ -43,20 +41,19 @@ class Stats:
                 return self.modes.get(name, 0)
 
 
-@dataclass(slots=True)
 class Row:
     """``values``: one a key. ``stats``: one a kind of event. ``common``: the values that do not differ along a stack;
-    ``part``: number of those that do."""
+    ``part``: number of those that do. ``depth``: functions on the longest way down from it, or up. ``named``: all its
+    samples have a function's name. ``places`` and ``ends``: as ``trees.Callees`` takes them."""
 
-    values: tuple[Value, ...]
-    stats: list[Stats]
-    common: int
-    part: int
-    depth: int = 0
-    named: bool = True
-    stacks: dict[int, list[int]] = field(default_factory=dict)
-    places: list[int] = field(default_factory=list)
-    ends: list[tuple[int, int, int]] = field(default_factory=list)
+    __slots__ = ("common", "depth", "ends", "named", "part", "places", "stacks", "stats", "values")
+
+    def __init__(self, values: tuple[Value, ...], stats: list[Stats], common: int, part: int) -> None:
+        self.values, self.stats, self.common, self.part = values, stats, common, part
+        self.depth, self.named = 0, True
+        self.stacks: dict[int, list[int]] = {}
+        self.places: list[int] = []
+        self.ends: list[tuple[int, int, int]] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,33 +85,42 @@ class Wanted:
 
 
 class Rows:
-    """``rows``: in the order in which they are shown. ``tree`` gives the call graph of one."""
+    """``rows``: in the order in which they are shown. ``tree`` gives the call graph of one. Of the groups only those
+    are looked at that ``keep`` is true of."""
 
-    def __init__(self, sums: Sums, wanted: Wanted, lines: Lines | None = None) -> None:
+    def __init__(
+        self,
+        sums: Sums,
+        wanted: Wanted,
+        naming: Naming | None = None,
+        keep: Callable[[Group], bool] | None = None,
+    ) -> None:
         self.sums, self.wanted = sums, wanted
-        self._lines = lines
         self._plain = [i for i, k in enumerate(wanted.keys) if not k.framed]
         self._framed = [i for i, k in enumerate(wanted.keys) if k.framed]
+        self._naming = naming or Naming(sums.told, tuple(wanted.keys[i] for i in self._framed))
         self._texts = [k for k in sums.columns if k == "trace" or k.startswith("field ")]
         self._rows: dict[tuple[int, int], Row] = {}
         self._commons: dict[tuple[Value, ...], int] = {}
-        self._parts: dict[tuple[Value, ...], int] = {}
         self._common_values: list[tuple[Value, ...]] = []
-        self._part_values: list[tuple[Value, ...]] = []
-        self._part_of: dict[tuple[int, int], int] = {}
-        self._labels: dict[tuple[str, str], int] = {}
-        self._label_of: dict[int, int] = {}
-        self.names: list[str] = []
-        self._spots: list[tuple[bool, int]] = []
-        self._held: list[Frame] = []  # frames whose identity is a key above
-        self._paths: dict[int, tuple[int, ...]] = {}
         self._tries: dict[int, Trie] = {}
         self._parent = re.compile(wanted.parent)
         for group in sums.groups():
-            self._add(group)
+            if keep is None or keep(group):
+                self._add(group)
         if wanted.children:
             self._add_callees()
-        self.rows: list[Row] = sorted(self._rows.values(), key=cmp_to_key(self._compare))
+        self.rows: list[Row] = sorted(self._rows.values(), key=self._order)
+
+    @property
+    def names(self) -> list[str]:
+        """Of labels."""
+        return self._naming.names
+
+    @property
+    def place(self) -> Callable[[int], object]:
+        """What sorts branches of equal weight, by label."""
+        return self._naming.place
 
     # --- what samples and frames are called
 
@@ -131,7 +137,7 @@ class Rows:
         common = self._commons.setdefault(values, len(self._commons))
         if common == len(self._common_values):
             self._common_values.append(values)
-        part = self._part(own, group.mode, group.space)
+        part = self._naming.part(own, group.mode, group.space)
         row = self._row(common, part, len(self.sums.kinds))
         row.named = row.named and (own is None or bool(own.name))
         stats = row.stats[group.event]
@@ -159,7 +165,7 @@ class Rows:
             values: list[Value] = [Value("", "")] * len(self.wanted.keys)
             for i, value in zip(self._plain, self._common_values[common], strict=True):
                 values[i] = value
-            for i, value in zip(self._framed, self._part_values[part], strict=True):
+            for i, value in zip(self._framed, self._naming.parts[part], strict=True):
                 values[i] = value
             row = self._rows[common, part] = Row(tuple(values), [Stats() for _ in range(kinds)], common, part)
         return row
@@ -194,60 +200,7 @@ class Rows:
         frames = self.sums.told.frames(group.stack) if group.stack >= 0 else ()
         return next((f.name for f in frames if self._parent.search(f.name)), "[other]")
 
-    def _part(self, frame: Frame | None, mode: int, space: int) -> int:
-        key = (id(frame), mode)
-        found = self._part_of.get(key)
-        if found is None:
-            if frame is not None:
-                self._held.append(frame)
-            values = tuple(self._framed_value(self.wanted.keys[i], frame, mode, space) for i in self._framed)
-            found = self._part_of[key] = self._parts.setdefault(values, len(self._parts))
-            if found == len(self._part_values):
-                self._part_values.append(values)
-        return found
-
-    def _framed_value(self, key: Key, frame: Frame | None, mode: int, space: int) -> Value:
-        if frame is None:
-            return Value("", "[unknown]")
-        match key.name:
-            case "dso":
-                module = module_of(frame)
-                return Value(module, module)
-            case "symbol":
-                return symbol_of(frame, mode)
-            case _:
-                pass
-        line, file = self._lines(frame, space) if self._lines is not None else ("", "")
-        text = line if key.name == "srcline" else file
-        return Value(text, text)
-
-    def _label(self, frame: Frame) -> int:
-        found = self._label_of.get(id(frame))
-        if found is None:
-            self._held.append(frame)
-            key = (module_of(frame), label_of(frame))
-            found = self._labels.setdefault(key, len(self.names))
-            if found == len(self.names):
-                self.names.append(key[1])
-                self._spots.append((frame.kernel, (frame.offset if frame.name else 0) - frame.address))
-            self._label_of[id(frame)] = found
-        return found
-
-    def place(self, label: int) -> object:
-        """What sorts branches of equal weight: higher addresses first, the kernel's last, as perf has them."""
-        return self._spots[label]
-
     # --- stacks
-
-    def _path(self, stack: int) -> tuple[int, ...]:
-        """Labels, innermost first."""
-        found = self._paths.get(stack)
-        if found is None:
-            found = self._paths[stack] = tuple(self._label(f) for f in self.sums.told.frames(stack))
-        return found
-
-    def _space(self, stack: int) -> int:
-        return self.sums.told.stacks.chains[stack][0]
 
     def _stacked(self, row: Row, group: Group) -> None:
         if group.stack < 0:
@@ -260,9 +213,8 @@ class Rows:
         trie = self._tries.get(row.common)
         if trie is None:
             trie = self._tries[row.common] = Trie()
-        frames = self.sums.told.frames(group.stack)
-        parts = [self._part(f, 0, self._space(group.stack)) for f in reversed(frames)]
-        node = trie.add(reversed(self._path(group.stack)), group.period, group.samples, parts)
+        parts = self._naming.part_path(group.stack)[::-1]
+        node = trie.add(reversed(self._naming.path(group.stack)), group.period, group.samples, parts)
         row.ends.append((node, group.period, group.samples))
         sums = row.stacks.setdefault(group.stack, [0, 0])
         sums[0] += group.period
@@ -308,7 +260,7 @@ class Rows:
         if self.wanted.children:
             stacks = self._callers(row)
         else:
-            stacks = ((self._path(s), sums) for s, sums in row.stacks.items())
+            stacks = ((self._naming.path(s), sums) for s, sums in row.stacks.items())
         for path, (weight, count) in stacks:
             out.add(reversed(path) if self.wanted.graph == "caller" else path, weight, count)
         out.summed()
@@ -317,37 +269,44 @@ class Rows:
     def _callers(self, row: Row) -> Iterable[tuple[tuple[int, ...], list[int]]]:
         """Stacks of a row's samples, and of others from the innermost place of the row on."""
         for stack, sums in row.stacks.items():
-            yield self._path(stack), sums
+            yield self._naming.path(stack), sums
         for other in self._rows.values():
             if other.common != row.common or other is row:
                 continue
             for stack, sums in other.stacks.items():
-                frames = self.sums.told.frames(stack)
-                at = next((i for i, f in enumerate(frames) if self._part(f, 0, self._space(stack)) == row.part), -1)
-                if at >= 0:
-                    yield self._path(stack)[at:], sums
+                parts = self._naming.part_path(stack)
+                if row.part in parts:
+                    yield self._naming.path(stack)[parts.index(row.part) :], sums
 
     # --- order
 
-    def _compare(self, a: Row, b: Row) -> int:
-        """The heaviest first; of equal ones with callees, those that call the others."""
-        if self.wanted.children and not self.wanted.order:
-            for x, y in zip(a.stats, b.stats, strict=True):
-                if x.total != y.total:
-                    return y.total - x.total
-            if self.wanted.graph and a.common == b.common and a.depth != b.depth:
-                return (b.depth - a.depth) * (1 if self.wanted.graph == "caller" else -1)
-        for name in self.wanted.order or ("overhead",):
-            for x, y in zip(a.stats, b.stats, strict=True):
-                if x.sum(name) != y.sum(name):
-                    return y.sum(name) - x.sum(name)
-        for key, v, w in zip(self.wanted.keys, a.values, b.values, strict=True):
-            if v.order != w.order:
-                return (-1 if _less(v, w) else 1) * (-1 if key.field else 1)
-        return 0
+    def _order(self, row: Row) -> tuple[object, ...]:
+        """The heaviest first; of equal ones with callees, those that call the others; then by what they are called."""
+        w = self.wanted
+        out: list[object] = []
+        if w.children and not w.order:
+            out += [-s.total for s in row.stats]
+            out.append(0 if not w.graph else -row.depth if w.graph == "caller" else row.depth)
+        for name in w.order or ("overhead",):
+            out += [-s.sum(name) for s in row.stats]
+        for key, value in zip(w.keys, row.values, strict=True):
+            order = (1, value.order) if isinstance(value.order, str) else (0, value.order)
+            out.append(_Down(order) if key.field else order)
+        return tuple(out)
 
 
-def _less(v: Value, w: Value) -> bool:
-    if isinstance(v.order, int) and isinstance(w.order, int):
-        return v.order < w.order
-    return str(v.order) < str(w.order)
+class _Down:
+    """What is greater comes first: so has perf fields of tracepoints."""
+
+    __slots__ = ("order",)
+
+    def __init__(self, order: tuple[int, str | int]) -> None:
+        self.order = order
+
+    def __lt__(self, other: _Down) -> bool:
+        return other.order < self.order
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Down) and other.order == self.order
+
+    __hash__ = None  # type: ignore[assignment]

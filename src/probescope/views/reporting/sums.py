@@ -74,6 +74,24 @@ class Sums:
             if len(which):
                 self._grouped(event, kind, told, which)
 
+    def fade(self, times: int, over: int, most: int = MOST_GROUPS) -> None:
+        """All weights and numbers times ``times / over``; what comes to nothing, or to a quarter of a usual sample, is
+        forgotten; so are the lightest beyond ``most``."""
+        least = [w // (4 * n) if n else 0 for w, n in zip(self.weight, self.samples, strict=True)]
+        for key, found in list(self._sums.items()):
+            found[0] = found[0] * times // over
+            if found[0] <= least[key[0]]:
+                del self._sums[key]
+            else:
+                found[1] = -(-found[1] * times // over)
+        if len(self._sums) > most:
+            kept = sorted(self._sums.items(), key=lambda item: -item[1][0])[:most]
+            self._sums = dict(kept)
+        for event in range(len(self.kinds)):
+            some = [found for key, found in self._sums.items() if key[0] == event]
+            self.weight[event] = sum(w for w, _ in some)
+            self.samples[event] = sum(n for _, n in some)
+
     def _grouped(self, event: int, kind: int, told: ToldBatch, which: Column) -> None:
         import numpy as np
 
