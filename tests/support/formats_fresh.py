@@ -25,7 +25,7 @@ def pages(path: Path) -> Iterator[bytes]:
         os.close(fd)
 
 
-def fresh(systems: Sequence[str], kilobytes: int = 512) -> tuple[Head, list[Pages]]:
+def fresh(systems: Sequence[str], kilobytes: int = 512, *, stacks: bool = False) -> tuple[Head, list[Pages]]:
     """All events of these systems of the whole machine while some files are listed; the oldest are lost where the
     buffers (of each CPU) are too small."""
     if os.geteuid() != 0:
@@ -34,6 +34,7 @@ def fresh(systems: Sequence[str], kilobytes: int = 512) -> tuple[Head, list[Page
     instance.mkdir()
     try:
         (instance / "buffer_size_kb").write_text(str(kilobytes))
+        (instance / "options" / "stacktrace").write_text(str(int(stacks)))
         for system in systems:
             (instance / "events" / system / "enable").write_text("1")
         subprocess.run(["ls", "-lR", "/usr/share/doc"], stdout=subprocess.DEVNULL, check=False)

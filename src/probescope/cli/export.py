@@ -55,9 +55,11 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
+    from probescope.cli.export_input import input_kind
+
     args = parser().parse_args(argv)
     kind = _kind(args)
-    selection = _selection(args, one=kind == "folded")
+    selection = _selection(args, one=kind == "folded" and input_kind(args.file) == "perf.data")
     if args.output != "-" and args.file != "-" and os.path.realpath(args.output) == os.path.realpath(args.file):
         raise UsageError(f"{args.output} would be written over the recording that it is made of")
     if args.output == "-" and sys.stdout.isatty() and kind not in {"folded", "csv", "jsonl"}:

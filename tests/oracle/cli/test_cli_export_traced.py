@@ -62,6 +62,27 @@ def test_selection(recorded: Path, tmp_path: Path) -> None:
     assert {e[4] for e in ours} == {"sched_switch"}
 
 
+def test_stacks_are_of_the_event_before_them(tmp_path: Path) -> None:
+    """Each stack, function by function, as trace-cmd prints it behind the event of the same CPU."""
+    path = tmp_path / "trace.dat"
+    with path.open("wb") as file:
+        write_tracedat(file, *fresh(("sched",), 1024, stacks=True))
+    rows = [json.loads(line) for line in export(path, "--to", "jsonl").stdout.splitlines()]
+    ours = {(r["cpu"], r["time"], r["event"].partition(":")[2]): r["stack"][::-1] for r in rows if r["stack"]}
+    theirs: dict[tuple[int, int, str], list[str]] = {}
+    last: dict[int, tuple[int, int, str]] = {}
+    stack: list[str] = []
+    for line in traces.theirs(path, "-t"):
+        if m := _THEIRS.match(line):
+            cpu, event = int(m[3]), (int(m[3]), int(m[4]) * 10**9 + int(m[5]), m[6])
+            stack = theirs.setdefault(last[cpu], []) if m[6] == "kernel_stack" and cpu in last else []
+            last[cpu] = event
+        elif m := re.match(r"=> (\S+) \(", line):
+            stack.append(f"{m[1]}_[k]")
+    assert len(ours) > 100
+    assert ours == {event: names for event, names in theirs.items() if names}
+
+
 @pytest.mark.skipif(not traces.samples(), reason="PROBESCOPE_SAMPLES names no folder of recordings")
 @pytest.mark.parametrize("path", traces.samples(), ids=lambda p: p.name)
 def test_recordings_of_other_machines(path: Path, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ class _Out:
         self._samples: dict[int, Samples] = {}
         for i, (kind, measure) in enumerate(zip(self._sampler.kinds, self._sampler.measures, strict=True)):
             event = source.events[kind]
-            if not event.fields or "callchain" in event.sampled:
+            if not event.fields or source.stacked:
                 self._samples[kind] = self._writer.samples(self._sampler.table, measure, i, build_ids)
         self.count = 0
 
@@ -49,7 +49,10 @@ class _Out:
         events = piece.batch.event[piece.which]
         for kind, which in by_kind(piece):
             if kind in self._samples:
-                self._sampled(piece, kind, which, samples, events == kind)
+                mine = events == kind
+                if self._source.events[kind].fields:  # it is there as an event, with or without a stack
+                    mine &= samples.node > 0
+                self._sampled(piece, kind, piece.which[mine], samples, mine)
             if self._source.events[kind].fields:
                 self._traced(piece, kind, which)
 

@@ -40,8 +40,8 @@ class Rows:
         kinds = self._sampler.kinds
         events = [source.events[k] for k in kinds]
         has = {name for e in events for name in e.sampled}
-        self._stacked = "callchain" in has
-        self._placed = bool({"ip", "callchain"} & has)
+        self._stacked = source.stacked
+        self._placed = "ip" in has or self._stacked
         self._single = kinds[0] if len(kinds) == 1 and not nested else -1
         self._fields = any(e.fields for e in events)
 

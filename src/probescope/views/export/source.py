@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from probescope.collect.recorded.symbols import Frame
 from probescope.frozen import dataclass
 from probescope.model.recording import EventBatch, EventType, LostEvents, Machine, Ragged
+from probescope.views.export.kernel_stacks import KernelStacks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,6 +60,11 @@ class Source(ABC):
     @property
     def machine(self) -> Machine:
         return self.recording.machine
+
+    @property
+    def stacked(self) -> bool:
+        """Whether wanted events may have stacks."""
+        return any("callchain" in self.events[k].sampled for k in self.kinds)
 
     @abstractmethod
     def pieces(self) -> Iterator[Piece]:
@@ -141,18 +147,31 @@ class PerfSource(Source):
 
 
 class TraceSource(Source):
-    """A trace.dat. It knows threads, not processes."""
+    """A trace.dat. It knows threads, not processes. The kernel's stacks are events of their own, which follow the event
+    that they are of: they become its stack."""
 
     def __init__(self, recording: TraceDat, selection: Selection, progress: Step) -> None:
         super().__init__(recording, selection, progress)
         self.trace = recording
         self._number: dict[int, int] = {}
+        self._stacks = KernelStacks(recording)
+        self._stacked: bool | None = None
 
     def pieces(self) -> Iterator[Piece]:
         for batch in self.recording.batches():
             names = self._names(batch)
-            yield Piece(batch, names, self.sieve.which(batch, names, self.names))
+            stacks, others = self._stacks.of(batch)
+            which = self.sieve.which(batch, names, self.names)
+            yield Piece(batch, names, which if others is None else which[others[which]], stacks)
             self._done(batch)
+
+    @property
+    def stacked(self) -> bool:
+        """As the first batch has them, or not."""
+        if self._stacked is None:
+            first = next(iter(self.recording.batches()), None)
+            self._stacked = first is not None and self._stacks.there(first)
+        return self._stacked
 
     def _names(self, batch: EventBatch) -> Column:
         import numpy as np
@@ -169,7 +188,7 @@ class TraceSource(Source):
         return found
 
     def frames(self, stack: int) -> tuple[Frame, ...]:
-        return ()
+        return tuple(self.frame(-1, address, kernel=True) for address in self._stacks.addresses(stack))
 
     def frame(self, space: int, address: int, kernel: bool) -> Frame:
         found = self.trace.symbols.name(address)
