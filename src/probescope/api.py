@@ -45,7 +45,8 @@ class Request:
     ``pid`` and ``command``, whose user stacks are to be unwound from the start. ``mode``: test or bench;
     ``probe_filter``: a regular expression, only probes whose names it is found in are used. ``traceable_functions``: a
     file with the functions that may be probed, in the place of available_filter_functions of tracefs. ``input``: a
-    recording that answers, instead of this machine. ``follow``: only ``pid``, or ``command``, and what they fork."""
+    recording that answers, instead of this machine. ``follow``: only ``pid``, or ``command``, and what they fork.
+    ``attaches`` is false where a program is only explained: what nobody knows is not tried then."""
 
     text: str
     name: str = "stdin"
@@ -68,6 +69,7 @@ class Request:
     traceable_functions: str = ""
     signals: bool = False
     rehearsal: bool = False
+    attaches: bool = True
     terminal: bool = False
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 

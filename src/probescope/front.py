@@ -200,7 +200,7 @@ class _Resolver:
                 need_fields=fields,
                 max_probes=MOST_PROBES,
                 unsafe=request.unsafe,
-                tries=request.unsafe,
+                tries=request.unsafe and request.attaches,
                 debug_dirs=request.debug_dirs,
             )
             for fields in (False, True)

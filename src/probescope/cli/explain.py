@@ -109,7 +109,7 @@ def _answers(args: argparse.Namespace, known: Facts) -> Sequence[Answer]:
         from probescope.api import Request
 
         name, source, parameters = script
-        request = Request(source, name=name, parameters=tuple(parameters), pid=args.pid, unsafe=True)
+        request = Request(source, name=name, parameters=tuple(parameters), pid=args.pid, unsafe=True, attaches=False)
         command = f"bpftrace {name}" if name != "stdin" else ""
         return [(name, True, inquiry.explain_script(request, known, command))]
     out: list[Answer] = []
