@@ -16,6 +16,7 @@ from probescope.collect.recorder.opening import Opener, RingEvent
 from probescope.collect.recorder.pace import Pace
 from probescope.collect.recorder.rings import _count
 from probescope.collect.recorder.sampling import Sampling, ring_events
+from probescope.collect.recorder.small import hits_of_records
 from probescope.collect.recorder.starting import Start
 from probescope.errors import KernelError, UsageError
 from probescope.formats.perfdata import open_perfdata
@@ -27,6 +28,7 @@ from probescope.formats.perfdata.pipe_writer import PipeWriter
 from probescope.formats.perfdata.tracing_data import parse_tracing_data
 from probescope.formats.perfdata.tracing_write import encode_tracing_data
 from probescope.formats.perfdata.writer import PerfDataWriter, WrittenEvent
+from probescope.frozen import replace
 from probescope.kernel.fake import Call, FakeHost
 from probescope.kernel.host import use_host
 from probescope.kernel.perf_attr import PerfAttr
@@ -318,6 +320,11 @@ def test_hits(tmp_path: Path) -> None:
         writer.write(sample(6, 10, user, 0x1010, 0x8000) + sample(6, 11, kernel, (1 << 63) + 5, user, 0x1020))
         writer.finish()
     found = hits_of(str(path))
+    records = path.read_bytes()[writer.data_at : writer.data_at + writer.data_size]
+    few = hits_of_records(records, {7: layout})  # which has no use for the times of mappings
+    assert [replace(m, time=0) for m in found.modules] == few.modules
+    few.modules = found.modules
+    assert few == found
     assert [(f.path, f.offsets, f.pids) for f in found.files] == [("/bin/mother", (0x4010, 0x4020), (6,))]
     assert [f.path for f in found.unhit] == ["/bin/unhit"]
     assert found.kernel == ((1 << 63) + 5,)

@@ -106,6 +106,15 @@ class Files:
         self._file.close()
         self._writer = None
 
+    def records_so_far(self, most: int) -> bytes | None:
+        """None where they are more, or compressed."""
+        w = self._writer
+        if not isinstance(w, PerfDataWriter) or w.level or w.data_size > most:
+            return None
+        with open(self.path, "rb") as f:
+            f.seek(w.data_at)
+            return f.read(w.data_size)
+
     def settle(self) -> None:
         """Should we be killed, this much can be read."""
         if isinstance(self._writer, PerfDataWriter):

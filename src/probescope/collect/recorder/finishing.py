@@ -7,6 +7,7 @@ kernel is what was hit, samples are counted by the kernel, and nothing is read a
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -40,7 +41,7 @@ def finish_file(files: Files, request: RecordRequest, rings: Rings, *, last: boo
     if files.pipe:
         files.finish()
         return Written(files.path, files.size, lost=lost)
-    hits = _hits(files, request, rings.events, lost) if last or request.build_ids == "hit" else Hits()
+    hits = _hits(files, request, rings, lost) if last or request.build_ids == "hit" else Hits()
     lost = max(lost, hits.lost)
     if last and lost > hits.lost:
         files.records([_lost(rings, lost - hits.lost)])
@@ -56,7 +57,8 @@ def finish_file(files: Files, request: RecordRequest, rings: Rings, *, last: boo
     return Written(path, files.size, samples, path + SUFFIX if symbols else "", lost if last else 0)
 
 
-def _hits(files: Files, request: RecordRequest, events: Sequence[RingEvent], lost: int) -> Hits:
+def _hits(files: Files, request: RecordRequest, rings: Rings, lost: int) -> Hits:
+    events, ids = rings.events, rings.ids
     known = all(e.attr.read_format & u.PERF_FORMAT_LOST for e in events)
     if request.sampling.no_samples:
         return Hits()
@@ -65,9 +67,26 @@ def _hits(files: Files, request: RecordRequest, events: Sequence[RingEvent], los
     if known and not lost and request.build_ids in {"none", "mapped"} and not request.keep_symbols:
         return Hits()
     try:
-        return hits_of(files.path)
+        return _few(files, events, ids) or hits_of(files.path)
     except (FormatError, OSError, ImportError):  # the recording itself is whole without build-ids
         return Hits()
+
+
+def _few(files: Files, events: Sequence[RingEvent], ids: Sequence[Sequence[int]]) -> Hits | None:
+    """None where there are many."""
+    from probescope.collect.recorder import small
+    from probescope.collect.recorder.files import written_attr
+
+    layouts = [layout_of(written_attr(e.attr)) for e in events]
+    if sys.byteorder == "big" or not small.can_tell(layouts):
+        return None
+    records = files.records_so_far(small.MOST)
+    if records is None:
+        return None
+    alone = len(events) == 1
+    return small.hits_of_records(
+        records, {0 if alone else i: one for one, of in zip(layouts, ids, strict=True) for i in of}
+    )
 
 
 def _has_addresses(e: RingEvent) -> bool:

@@ -1,8 +1,8 @@
 """Which mapped files the samples of a finished recording are in, and where.
 
-The file is read once more, in columns; of each batch only the different (process, address) pairs are kept. An address
-is looked for among all mappings that its process ever had, and those of the process that forked it: a recording knows
-when, this does not need to.
+The file is read once more, in columns (small.py: without numpy, where that takes longer to start); of each batch only
+the different (process, address) pairs are kept. An address is looked for among all mappings that its process ever had,
+and those of the process that forked it: a recording knows when, this does not need to.
 """
 
 from __future__ import annotations
@@ -58,22 +58,23 @@ class Hits:
 
 def hits_of(path: str) -> Hits:
     """Raises FormatError, OSError."""
-    seen = _Seen()
+    seen = Seen()
     found = Hits()
     with open_perfdata(path) as recording:
         for batch in recording.batches():
             for _, record in batch.between:
-                _heed(record, seen, found)
+                heed(record, seen, found)
             if batch.count:
                 found.samples += batch.count
                 first = found.times[0] or int(batch.time[0])
                 found.times = (first, int(batch.time[batch.count - 1]))
                 seen.add(batch)
-    _place(seen, found)
+    place(seen, found)
     return found
 
 
-def _heed(record: SideRecord, seen: _Seen, found: Hits) -> None:
+def heed(record: SideRecord, seen: Seen, found: Hits) -> None:
+    """Remembers what is needed of it."""
     if isinstance(record, MappedFile):
         if record.pid < 0:
             found.modules.append(record)
@@ -86,7 +87,7 @@ def _heed(record: SideRecord, seen: _Seen, found: Hits) -> None:
         found.lost += record.count
 
 
-class _Seen:
+class Seen:
     """Different addresses, and what processes had mapped."""
 
     def __init__(self) -> None:
@@ -121,7 +122,6 @@ class _Seen:
         owner = np.asarray(pids[~kernel & (addresses > 0)], np.uint64)
         if self._count > MOST_ADDRESSES:
             user = user & ~np.uint64(0xFFF)
-        # 47 bits of address (57 with five levels are cut: the key only has to tell them apart) and 17 of the process
         order = np.lexsort((user, owner))
         user, owner = user[order], owner[order]
         new = np.ones(len(user), np.bool_)
@@ -130,8 +130,18 @@ class _Seen:
             self.user.setdefault(pid, set()).add(address)
         self._count = sum(map(len, self.user.values()))
 
+    def keep(self, pid: int, addresses: Iterable[int]) -> None:
+        """The same for a few, without numpy."""
+        for address in addresses:
+            if address >= KERNEL_SPACE:
+                if address < _MARKS:
+                    self.kernel.add(address)
+            elif address:
+                self.user.setdefault(pid, set()).add(address)
 
-def _place(seen: _Seen, found: Hits) -> None:
+
+def place(seen: Seen, found: Hits) -> None:
+    """Puts the addresses of ``seen`` where they belong in ``found``."""
     found.kernel = tuple(sorted(seen.kernel))
     hit: dict[tuple[str, bytes, int], tuple[set[int], dict[int, None]]] = {}
     mapped: dict[tuple[str, bytes, int], dict[int, None]] = {}
