@@ -9,7 +9,9 @@ from __future__ import annotations
 import io
 import random
 import sys
+import tempfile
 import time
+import unittest.mock
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -19,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 import formats_perfmaker as pm
 
 from probescope.errors import FormatError
+from probescope.formats.perfdata import mapped
 from probescope.formats.perfdata.reader import open_perfdata
 
 
@@ -98,6 +101,19 @@ def lanes_seed() -> bytes:
     return m.build()
 
 
+def runs_seed() -> bytes:
+    """Long runs of samples of one size, with rounds and now and then another record between them."""
+    event = pm.Event(pm.IP | pm.TID | pm.TIME | pm.RAW, (7,))
+    m = pm.PerfMaker([event])
+    for i in range(1500):
+        pm.add_sample(m, event, pm.Sample(i, 1, 1, 10 + i ^ i >> 3 & 3, raw=bytes(12)))
+        if i % 5 == 0:
+            m.round()
+        if i % 400 == 399:
+            _sides(m, event, pm.Sample(pid=6, tid=6, time=10 + i, id=7), 3)
+    return m.build()
+
+
 SEEDS = {
     "little": rich_seed(),
     "big": rich_seed(big=True),
@@ -106,6 +122,7 @@ SEEDS = {
     "version 1": rich_seed(version=1),
     "zstd": compressed_seed(),
     "lanes": lanes_seed(),
+    "runs": runs_seed(),
 }
 
 
@@ -115,6 +132,23 @@ def one(data: bytes) -> int:
         recording = open_perfdata(io.BytesIO(data))
     except FormatError:
         return 0
+    return everything(recording)
+
+
+def one_mapped(data: bytes) -> int:
+    """The same of a file, which is mapped however small it is."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        try:
+            recording = open_perfdata(file.name)
+        except FormatError:
+            return 0
+        with recording, unittest.mock.patch.object(mapped, "LEAST", 1):
+            return everything(recording)
+
+
+def everything(recording) -> int:
     count = 0
     try:
         for batch in recording.batches():
@@ -177,7 +211,9 @@ def run(name: str, seconds: float, seed: int) -> int:
         data = mutate(SEEDS[name], r)
         start = time.monotonic()
         try:
-            one(data)
+            count = one(data)
+            if tried % 4 == 0:
+                assert one_mapped(data) == count
         except BaseException:
             print(f"failed: {name}, seed {seed}, input {tried}", file=sys.stderr)
             raise

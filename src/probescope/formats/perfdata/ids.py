@@ -104,7 +104,7 @@ class Events:
         words = buffer.words
         if len(self.time_at) == 1:
             (where,) = self.time_at
-            return words[where:].take(at, mode="clip") if where > 0 else np.zeros(len(at), np.uint64)
+            return words.take(at + where, mode="clip") if where > 0 else np.zeros(len(at), np.uint64)
         time = np.zeros(len(at), np.uint64)
         event = np.zeros(len(at), np.int32) if self.single else self.index(words.take(at + self.id_at, mode="clip"))
         kind = self.layout_of[np.maximum(event, 0)]
