@@ -21,7 +21,7 @@ from probescope.errors import ElfError
 FP, SP, IP = 6, 7, 16
 PRESERVED = frozenset((3, 6, 12, 13, 14, 15))
 """Registers that a called function gives back as they were."""
-MOST_OPS = 512
+MOST_OPS = 128
 MOST_STACK = 64
 _MASK = (1 << 64) - 1
 

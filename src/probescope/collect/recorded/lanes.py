@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 DEPTH = 127
 """Frames of a stack (perf's own limit)."""
+MOST_ODD = 1 << 16
+"""Steps of stacks that are walked at once by rules that fit in no column."""
 _EIGHT = 8
 
 
@@ -99,7 +101,7 @@ class Walk:
     def __init__(self, grounds: Grounds, dumps: Dumps, registers: Registers, spaces: Column) -> None:
         self._grounds, self._dumps, self._registers, self._spaces = grounds, dumps, registers, spaces
         self._past = Past(registers, grounds.rows.rules.rules, self._word)
-        self._cut = 0
+        self._cut = self._odd = 0
         self._active = dumps
 
     def run(self) -> Walked:
@@ -176,7 +178,8 @@ class Walk:
     def _one_by_one(self, at: Column, k: int, step: Step, out: tuple[Column, Column, Column]) -> None:
         good, caller, frame = out
         known = self._grounds.rows.rules.rules
-        for i in at.tolist():
+        self._odd += len(at)
+        for i in at.tolist() if self._odd <= MOST_ODD else ():
             lane = int(step.lanes[i])
             try:
                 rule = known[int(step.rules[i])]

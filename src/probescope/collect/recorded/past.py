@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
-MOST_WORK = 1 << 20
-"""Steps that are looked at for the registers of all stacks of a batch: rules may come from anybody."""
+MOST_WORK = 1 << 14
+"""Expressions that are worked out for the registers of stacks that are walked at once: rules may come from anybody, and
+ask for each other."""
 
 
 class Step(NamedTuple):
@@ -78,9 +79,6 @@ class Past:
             return int({eh_evaluate.IP: step.ip, eh_evaluate.SP: step.sp}.get(number, step.fp)[_place(step, lane)])
         value = self._first.of(lane, number)
         for j in range(min(k, len(self._steps))):
-            self._work += 1
-            if self._work > MOST_WORK:
-                raise Unknown
             value = self._after(lane, j, number, value)
         return value
 
@@ -94,6 +92,11 @@ class Past:
         if kept is None or kept.how == "same":
             return value if number in eh_evaluate.PRESERVED else None
 
+        if kept.code:
+            self._work += 1
+            if self._work > MOST_WORK:
+                raise Unknown
+
         def register(other: int) -> int | None:
             return value if other == number else self.register(lane, j, other)
 
@@ -102,7 +105,7 @@ class Past:
 
         try:
             return eh_evaluate.restored(number, kept, int(step.cfa[i]), register, read)
-        except Unknown:
+        except (Unknown, RecursionError):
             return None
 
 
