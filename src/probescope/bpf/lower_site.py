@@ -77,7 +77,7 @@ def at(l: Lower, where: m.Location, t: Type) -> Reg:
         case m.CtxArg(index=i):
             return narrow(l, _slot(l, i, t), t)
         case m.RetSlot(nargs=n):
-            return narrow(l, _slot(l, n, t), t)
+            return narrow(l, _slot(l, n, t) if n >= 0 else _returned(l), t)
         case m.RegArg(index=i):
             return narrow(l, _by_convention(l, i), t)
         case m.RegRet():
@@ -103,6 +103,13 @@ def _slot(l: Lower, i: int, t: Type) -> Reg:
     if l.unit.kind not in TYPED or not (isinstance(t, Pointer) or t == I64 or t == Int(8, False)):
         return value
     return l.plain(value)
+
+
+def _returned(l: Lower) -> Reg:
+    """bpf_get_func_ret (5.17, "bpf: Add get_func_[arg|ret|arg_cnt] helpers")."""
+    spot = l.temp(8)
+    l.b.call("get_func_ret", l.fn.ctx, l.address(spot))
+    return l.b.load(spot.base, spot.off, 8)
 
 
 def _reg(l: Lower, name: str, t: Type) -> Reg:

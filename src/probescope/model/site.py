@@ -55,7 +55,8 @@ class CtxArg(Location):
 
 @dataclass(frozen=True, slots=True)
 class RetSlot(Location):
-    """fexit: the return value, in the slot after the ``nargs`` arguments."""
+    """fexit: the return value, in the slot after the ``nargs`` arguments; where that number is not known (-1), as the
+    kernel's helper gives it."""
 
     nargs: int
 

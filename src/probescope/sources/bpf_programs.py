@@ -84,5 +84,6 @@ def _site(source: str, place: Place) -> Site:
     f, ret = place.function, source == "fexit"
     attach = FentryAttach(f.name, f.btf_id, "", ret, place.program)
     result = None if isinstance(f.result, Void) or not is_scalar(f.result) else f.result
-    field = Field(RETVAL, result, RetSlot(len(f.params))) if ret and result else None
+    # where the kernel does not believe the BTF, the program is one of five arguments: it does not say when
+    field = Field(RETVAL, result, RetSlot(-1)) if ret and result else None
     return Site(f"{source}:{place.name}", source, attach, ret=field, func=f.name)
