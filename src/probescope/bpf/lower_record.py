@@ -15,6 +15,7 @@ from probescope.bpf.builder import Size
 from probescope.bpf.lir import Reg
 from probescope.bpf.lower import Lower, Place
 from probescope.bpf.lower_copy import at_most, copy_by_helper, write
+from probescope.bpf.lower_debug import debug
 from probescope.bpf.lower_read import bounded, helper, missed
 from probescope.bpf.lower_site import data_address, located_text
 from probescope.bpf.lower_text import const_text, operand
@@ -35,6 +36,8 @@ CURRENT_CPU = 0xFFFFFFFF
 
 def emit(l: Lower, st: s.Emit) -> None:
     action = l.program.actions[st.action]
+    if action.kind == "debugf" and debug(l, st, action):
+        return
     if action.kind == "exit":
         l.b.store_imm(l.b.map_value(l.pieces.use(GLOBALS), 8 * GLOBAL_STOP), 0, 1, 8)
     shape = record_layout(action.types, l.types)

@@ -22,7 +22,7 @@ from probescope.plan.placing import Group, asks_site, place, shift
 from probescope.plan.refused import without
 from probescope.plan.request import BpfPlan, PlanRequest
 from probescope.plan.titles import Titles
-from probescope.plan.user import user_clauses, user_steps, why_not
+from probescope.plan.user import traced_actions, user_clauses, user_steps, why_not
 
 _KERNEL_STACK_NOTE = "frames of the tracing code itself are left out of kernel stacks"
 
@@ -150,4 +150,5 @@ def _notes(program: Program) -> tuple[str, ...]:
 def user_reasons(program: Program, plan: Plan) -> dict[int, str]:
     """For each begin, end, signal or interval clause that runs in the kernel: why user space cannot run it."""
     in_kernel = {c.clause for c in plan.choices if c.collector == "bpf"}
-    return {c.id: why_not(c) for c in program.clauses if c.id in in_kernel}
+    traced = traced_actions(program)
+    return {c.id: why_not(c, traced) for c in program.clauses if c.id in in_kernel}

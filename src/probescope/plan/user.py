@@ -2,7 +2,7 @@
 
 A clause may if it is fired by probescope or by time, and asks nothing that only the kernel knows. It must not read,
 change and write back what the kernel side writes at the same moment: at begin nothing is attached yet, at end nothing
-is any more, but an interval races with the probes.
+is any more, but an interval races with the probes. ``debugf`` is printed by the kernel, into its own trace.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def is_user_site(site: Site) -> bool:
 def user_clauses(program: Program) -> frozenset[int]:
     """Ids of the clauses that user space can run with the same result."""
     asked = {c.id: needs(c) for c in program.clauses}
-    kernel = {c.id for c in program.clauses if not _may(c, asked[c.id])}
+    traced = traced_actions(program)
+    kernel = {c.id for c in program.clauses if not _may(c, asked[c.id]) or asked[c.id].actions & traced}
     while True:
         written = frozenset[str]().union(*(asked[i].maps_written | asked[i].maps_updated for i in kernel))
         racing = {c.id for c in program.clauses if c.id not in kernel and _races(c, asked[c.id], written)}
@@ -47,12 +48,19 @@ def user_clauses(program: Program) -> frozenset[int]:
         kernel |= racing
 
 
-def why_not(clause: Clause) -> str:
+def traced_actions(program: Program) -> frozenset[int]:
+    """Numbers of those that the kernel prints into its own trace."""
+    return frozenset(i for i, a in enumerate(program.actions) if a.kind == "debugf")
+
+
+def why_not(clause: Clause, traced: frozenset[int] = frozenset()) -> str:
     """The reason why user space cannot run a clause, for ``explain``."""
     n = needs(clause)
     if n.site or n.reads or n.stacks or n.effects or n.calls or not n.context <= USER_CONTEXT:
         asked = [x for x in n.names if x.partition(":")[2] not in USER_CONTEXT]
         return f"asks the kernel for {', '.join(asked)}"
+    if n.actions & traced:
+        return "debugf() prints into the kernel's own trace"
     return "changes a map that probes change at the same time"
 
 

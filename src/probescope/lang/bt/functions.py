@@ -53,7 +53,7 @@ FUNCTIONS: dict[str, Function] = {
     "printf": _f("output", "str ...", "prints formatted text"),
     "errorf": _f("output", "str ...", "prints formatted text as an error with its place in the script"),
     "warnf": _f("output", "str ...", "prints formatted text as a warning with its place in the script"),
-    "debugf": _f("output", "str ...", "prints formatted text to stderr"),
+    "debugf": _f("output", "str ...", "prints formatted text into the trace of the kernel (trace_pipe of tracefs)"),
     "cat": _f("output", "str ...", "prints a file"),
     "system": _f("output", "str ...", "runs a shell command and prints what it prints", unsafe=True),
     "join": _f("output", "ptr ? str", "prints an array of strings, such as argv"),

@@ -70,7 +70,8 @@ printf_ = errorf_ = warnf_ = cat_ = system_ = _formatted
 
 
 def debugf_(u: Unit, node: ast.Call) -> V:
-    u.warn("debugf() is meant for debugging, not for production use", node.span)
+    where = "the kernel prints it: cat /sys/kernel/tracing/trace_pipe (stderr, where the kernel does not)"
+    u.warn("debugf() is meant for debugging, not for production use", node.span, where)
     return _formatted(u, node)
 
 
