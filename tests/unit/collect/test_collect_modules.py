@@ -133,6 +133,8 @@ def test_tables_saved_beside_the_recording(tmp_path: Path) -> None:
     assert s.frame(space, 0x9004, kernel=False) == Frame(0x9004, "js", 4, "/tmp/perf-7.map")
     path = str(put(tmp_path / "prog", elf("here")))
     assert frame(Symbols(Here(), {}, search=search), path).name == "here"
+    put(tmp_path / "prog", elf(""))  # stripped here
+    assert frame(Symbols(Here(), {}, search=search), path).name == "ns::f"
 
 
 def test_kernels(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class Module:
         self._names: FunctionNames | None = None
         self._known: dict[int, tuple[str, int] | None] = {}
         self._debug: ElfFile | None = None
-        self._located = self._indexed = self._lined = False
+        self._located = self._indexed = self._lined = self._tabled = False
         self._index: FrameIndex | None = None
         self._inlines: Inlines | None = None
 
@@ -134,6 +134,10 @@ class Module:
         if self.elf is None or address is None:
             return self._table.at(offset) if self._table is not None else None
         found = self._functions().at(address)
+        if found is None and not self._has_symtab() and self.debug is None:
+            if not self._tabled:  # stripped here; it may not have been, or had its debug file, where it was recorded
+                self._tabled, self._table = True, self._files.saved(self.path, self.build_id)
+            return self._table.at(offset) if self._table is not None else None
         return None if found is None else (found[0], address - found[1])
 
     def _functions(self) -> FunctionNames:
@@ -221,12 +225,12 @@ class Files:
             if place in {path, self._search.symfs + path}:
                 told = f"its build-id is {theirs or 'none'}, not {build_id}" if build_id else "it was replaced"
                 why = f"is another one now: {told}"
-        saved = self._saved(path, build_id)
-        if saved is not None:
-            return Module(self, path, build_id, None, table=saved)
         elf = self._fetched(build_id, "executable")
         if elf is not None:
             return Module(self, path, build_id, elf)
+        saved = self.saved(path, build_id)
+        if saved is not None:
+            return Module(self, path, build_id, None, table=saved)
         self.wrong[path] = why
         return None
 
@@ -260,10 +264,11 @@ class Files:
             elf = _opened(place)
             if elf is not None and _build_id(elf) == build_id:
                 return Module(self, VDSO, build_id, elf)
-        saved = self._saved(VDSO, build_id)
+        saved = self.saved(VDSO, build_id)
         return Module(self, VDSO, build_id, None, table=saved) if saved is not None else None
 
-    def _saved(self, path: str, build_id: str) -> SavedSymbols | None:
+    def saved(self, path: str, build_id: str) -> SavedSymbols | None:
+        """The table of a file that was saved beside the recording."""
         saved = self._search.saved
         try:
             entry = saved.find("file", build_id=bytes.fromhex(build_id), path=path) if saved is not None else None
