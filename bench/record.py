@@ -74,30 +74,24 @@ def run(settings: Settings, ours: Tool, theirs: Tool) -> list[Row]:
         settings.progress("record: a tracepoint of every call")
         alone = min(bare(cost) for _ in range(3))
         mine, peer = both(POINT, cost)
-        rows = [
-            Row(
-                "tracepoint: added to a getppid()",
-                "ns",
-                *([x.output - alone for x in side] for side in (mine, peer)),
-                target=1.0,
-                note=f"(a call takes {alone:.0f} ns untraced)",
-            )
-        ]
+        added = [[x.output - alone for x in side] for side in (mine, peer)]
+        note = f"(a call takes {alone:.0f} ns untraced)"
+        rows = [Row("tracepoint: added to a getppid()", "ns", added[0], added[1], 1.0, note=note)]
         mine, peer = both(POINT, calls)
         lost = [sum(x.lost for x in side) for side in (mine, peer)]
         note = f"(of {CALLS * settings.rounds:,} calls {lost[0]:,} lost, {lost[1]:,} by perf)"
-        rows.append(Row(f"tracepoint: {CALLS:,} calls", "CPU s", *cpu(mine, peer), target=1.0, note=note))
-        rows.append(Row(f"tracepoint: {CALLS:,} calls", "MB", *rss(mine, peer)))
+        rows.append(Row(f"tracepoint: {CALLS:,} calls", "CPU s", cpu(mine), cpu(peer), 1.0, note=note))
+        rows.append(Row(f"tracepoint: {CALLS:,} calls", "MB", rss(mine), rss(peer)))
         settings.progress("record: stacks")
         mine, peer = both(STACKS, (str(load()), "cost", "5.0"))
-        rows.append(Row("stacks, 4,000 a second for 5 s", "CPU s", *cpu(mine, peer), target=1.05))
-        rows.append(Row("stacks, 4,000 a second for 5 s", "MB", *rss(mine, peer)))
+        rows.append(Row("stacks, 4,000 a second for 5 s", "CPU s", cpu(mine), cpu(peer), 1.05))
+        rows.append(Row("stacks, 4,000 a second for 5 s", "MB", rss(mine), rss(peer)))
         return rows
 
 
-def cpu(*sides: Sequence[Recorded]) -> list[list[float]]:
-    return [[x.cpu for x in side] for side in sides]
+def cpu(side: Sequence[Recorded]) -> list[float]:
+    return [x.cpu for x in side]
 
 
-def rss(*sides: Sequence[Recorded]) -> list[list[float]]:
-    return [[x.rss / 1024 for x in side] for side in sides]
+def rss(side: Sequence[Recorded]) -> list[float]:
+    return [x.rss / 1024 for x in side]

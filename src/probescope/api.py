@@ -7,8 +7,9 @@
 >>> max(calls.values()) > 0
 True
 
-``run`` gives a session; ``build`` stops before the kernel is touched; ``list_probes``, ``doctor`` and ``explain``
-answer as the commands of the same names do. Errors are those of ``probescope.errors``.
+``run`` gives a session; ``build`` stops before the kernel is touched; ``record`` writes a perf.data, ``open`` reads one;
+``list_probes``, ``doctor`` and ``explain`` answer as the commands of the same names do. Errors are those of
+``probescope.errors``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from probescope.frozen import dataclass, field
 
 if TYPE_CHECKING:
     from probescope.collect.actions import Sink
+    from probescope.collect.recorder.request import Recorded
     from probescope.collect.session import Session
     from probescope.diagnostics import Diagnostic
     from probescope.errors import LimitError
@@ -228,6 +230,43 @@ def open(path: str) -> AnyRecording:  # noqa: A001 - probescope.open
     from probescope.formats.sniff import open_recording
 
     return open_recording(os.fspath(path))
+
+
+def record(
+    events: str = "cycles",
+    *,
+    command: Sequence[str] = (),
+    pids: Sequence[int] = (),
+    output: str = "perf.data",
+    call_graph: Literal["", "fp", "dwarf", "lbr"] = "",
+    frequency: int = 0,
+    period: int = 0,
+    level: int = 0,
+) -> Recorded:
+    """Records ``events`` (perf's grammar) of ``command``, or of ``pids`` until they or the command end, or, without
+    either, of the whole machine until SIGINT or SIGTERM, into a perf.data: see ``probescope.open``. ``frequency`` in
+    Hz or ``period`` in events; ``level`` of zstd. Raises ScriptError, UsageError, KernelError. More than this:
+    ``collect.recorder.request.RecordRequest``."""
+    from probescope.collect.recorder.request import RecordRequest
+    from probescope.collect.recorder.sampling import Sampling
+    from probescope.collect.recorder.session import record as go
+    from probescope.lang.perf.events import parse_events
+    from probescope.sources.perf_events import resolve_events
+
+    whole = not (command or pids)
+    sampling = Sampling(frequency, period, call_graph, cpus=whole)
+    counters = resolve_events(parse_events(events), events)
+    request = RecordRequest(
+        counters,
+        sampling,
+        whole_cpus=whole,
+        pids=tuple(pids),
+        command=tuple(command),
+        output=os.fspath(output),
+        level=level,
+        words=("probescope.record", *command),
+    )
+    return go(request)
 
 
 def list_probes(pattern: str = "*", *, pid: int = -1) -> Iterator[str]:

@@ -28,8 +28,9 @@ def processes(request: RecordRequest, child: int) -> Sequence[int]:
     """All, if CPUs are recorded; else those that were asked for and what came of them, and the command."""
     if request.whole_cpus:
         return procfs.pids()
-    asked = dict.fromkeys([*request.pids, *map(procfs.leader, request.tids), *([child] if child else [])])
-    return _with_children(list(asked)) if request.inherit else list(asked)
+    own = [child] if child else []
+    asked = list(dict.fromkeys([*request.pids, *(procfs.leader(tid) for tid in request.tids), *own]))
+    return _with_children(asked) if request.inherit else asked
 
 
 def _with_children(pids: list[int]) -> list[int]:
