@@ -258,3 +258,24 @@ def test_many_small_pieces_take_time_that_grows_with_their_number(big: bool) -> 
     assert 20_000 < sum(batch.count for batch in recording.batches()) <= 40_000
     assert [d.kind for d in recording.damage] == ["size"]
     assert time.monotonic() - start < 30
+
+
+def test_records_of_bpf_programs_that_grew() -> None:
+    """Kernels (6.18) give KSYMBOL and BPF_EVENT records the trailer's size once more for each further event that gets
+    one; what lies behind the trailer is left over from before, and no time: it must not let everything else go."""
+    event = pm.Event(pm.TID | pm.TIME | pm.IDENTIFIER, (7,))
+    m = pm.PerfMaker([event])
+    end = pm.trailer(m, event, pm.Sample(pid=3, tid=4, time=20, id=7))
+    garbage = b"\xee" * len(end)
+    symbol = m.pack("QIHH", 0x1000, 20, 1, 0) + b"bpf_prog_0123456\0".ljust(24, b"\0")
+    for body in (symbol, m.pack("HHI", 1, 0, 9) + bytes(8)):
+        pm.add_sample(m, event, pm.Sample(time=10, id=7))
+        m.add(17 if body is symbol else 18, body + end + garbage)
+        m.round()
+        pm.add_sample(m, event, pm.Sample(time=30, id=7))
+        pm.add_sample(m, event, pm.Sample(time=25, id=7))
+        m.round()
+    recording = open_perfdata(io.BytesIO(m.build()))
+    sides = [record for batch in recording.batches() for _, record in batch.between]
+    assert [(s.time, s.pid, s.tid) for s in sides] == [(20, 3, 4)] * 2
+    assert sides[0].values["name"] == "bpf_prog_0123456"

@@ -167,7 +167,7 @@ class Columns:
         """time, cpu, pid, tid, event of each; what is not recorded is 0 or -1."""
         count = len(event)
         heads = rows.heads
-        end = rows.at + rows.size
+        end = self.events.ends(rows.buffer, heads, rows.at)
         words = rows.buffer.words
         cpu, pid, tid = (np.full(count, -1, np.int32) for _ in range(3))
         kind = self.events.layout_of[np.maximum(event, 0)]

@@ -119,11 +119,25 @@ class Events:
         """The event of each sample, by its first words; -1: not known."""
         return np.zeros(len(rows), np.int32) if self.single else self.index(rows[:, self.id_at])
 
+    def ends(self, buffer: Buffer, heads: Words, at: Places) -> Places:
+        """Where each record's trailer ends. KSYMBOL and BPF_EVENT records become larger with each event that the kernel
+        gives one to (as of 6.18 it adds the trailer's size each time); what is too much is not written to."""
+        end = at + (heads >> np.uint64(51)).view(np.int64)
+        kinds = heads.astype(np.uint32)
+        trailer = len(self.layouts[0].trailer)
+        for i in ((kinds == r.KSYMBOL) | (kinds == r.BPF_EVENT)).nonzero()[0].tolist():
+            words = 3
+            if kinds[i] == r.KSYMBOL:
+                name = buffer.data[int(at[i] + words) * 8 : int(end[i]) * 8].tobytes()
+                words += max(name.find(b"\0"), 0) // 8 + 1
+            end[i] = min(int(end[i]), int(at[i]) + words + trailer)
+        return end
+
     def behind(self, buffer: Buffer, heads: Words, at: Places) -> tuple[Column, Column]:
         """Time and event of records with trailers; nothing where there is no room for one."""
         words = buffer.words
-        size = (heads >> np.uint64(51)).astype(np.int64)
-        end = at + size
+        end = self.ends(buffer, heads, at)
+        size = end - at
         event = np.full(len(at), 0 if self.single else -1, np.int32)
         if not self.single and self.id_behind > 0:
             event = self.index(words.take(end - self.id_behind, mode="clip"))
