@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from probescope.formats.perfdata.cut import Cut, Samples
 from probescope.model.recording import EventBatch
+from probescope.views.export.selection import Selection
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from probescope.views.export.source import PerfSource, TraceSource
+    from probescope.views.export.source import PerfSource, Piece, TraceSource
 
     Column = np.ndarray[Any, Any]
 
@@ -89,6 +90,39 @@ def traced_perfdata(source: TraceSource, file: BinaryIO) -> int:
             f"{writer.skipped} records are larger than 64 KiB, which perf.data cannot hold", file=source.name
         )
     return writer.count
+
+
+def cut_tracedat(source: TraceSource, file: BinaryIO) -> int:
+    """Some events of a trace.dat as a trace.dat, with the stacks that are theirs. The number of events that are no
+    stacks."""
+    from probescope.formats.tracedat.cut import TraceCut
+
+    count = 0
+    kept: dict[int, bool] = {}
+    with TraceCut(source.trace) as cut:
+        for piece in source.pieces():
+            count += len(piece.which)
+            cut.add(piece.batch, _with_stacks(source, piece, kept))
+        cut.write(file)
+    return count
+
+
+def _with_stacks(source: TraceSource, piece: Piece, kept: dict[int, bool]) -> Column:
+    """The wanted events, and the stacks that follow them on their CPU. ``kept``: of each CPU, whether its last event of
+    the piece before was; before the first one, a stack whose event was lost is kept where all events are."""
+    import numpy as np
+
+    batch = piece.batch
+    mask = np.zeros(batch.count, np.bool_)
+    mask[piece.which] = True
+    stacks = source.stacks.which(batch)
+    for cpu in np.unique(batch.cpu).tolist():
+        mine = np.flatnonzero(batch.cpu == cpu)
+        owner = np.maximum.accumulate(np.where(stacks[mine], -1, np.arange(len(mine))))
+        before = kept.get(cpu, source.selection == Selection())
+        mask[mine] = np.where(owner >= 0, mask[mine][np.maximum(owner, 0)], before)
+        kept[cpu] = bool(mask[mine[-1]])
+    return np.flatnonzero(mask)
 
 
 def _present(source: TraceSource) -> list[int]:

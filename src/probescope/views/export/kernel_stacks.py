@@ -37,6 +37,11 @@ class KernelStacks:
     def there(self, batch: EventBatch) -> bool:
         return self._offset >= 0 and bool((batch.event == self._kind).any())
 
+    def which(self, batch: EventBatch) -> Column:
+        """A mask of those that are stacks."""
+        found: Column = batch.event == self._kind
+        return found
+
     def addresses(self, stack: int) -> tuple[int, ...]:
         """Innermost first."""
         return self._stacks.chains[stack][1]
@@ -48,19 +53,26 @@ class KernelStacks:
 
         if self._kind < 0 or self._offset < 0 or batch.raw is None:
             return None, None
-        stacks = np.flatnonzero(batch.event == self._kind)
+        stacks, before = self._places(batch)
         if not len(stacks):
             return None, None
+        numbers = np.full(batch.count, -1, np.int32)
+        chains = self._chains(batch.raw, stacks)
+        numbers[before] = self._stacks.numbers(chains, np.zeros(len(stacks), np.int32))
+        return numbers, batch.event != self._kind
+
+    def _places(self, batch: EventBatch) -> tuple[Column, Column]:
+        """Indices of stacks, and of the events that they are of."""
+        import numpy as np
+
+        stacks = np.flatnonzero(batch.event == self._kind)
         order = np.argsort(batch.cpu, kind="stable")
         place = np.empty(batch.count, np.int64)
         place[order] = np.arange(batch.count)
         before = order[np.maximum(place[stacks] - 1, 0)]
         fits = (place[stacks] > 0) & (batch.cpu[before] == batch.cpu[stacks]) & (batch.tid[before] == batch.tid[stacks])
         fits &= batch.event[before] != self._kind
-        numbers = np.full(batch.count, -1, np.int32)
-        chains = self._chains(batch.raw, stacks[fits])
-        numbers[before[fits]] = self._stacks.numbers(chains, np.zeros(int(fits.sum()), np.int32))
-        return numbers, batch.event != self._kind
+        return stacks[fits], before[fits]
 
     def _chains(self, raw: Ragged, which: Column) -> Ragged:
         import numpy as np

@@ -26,6 +26,7 @@ KINDS: dict[str, Kind] = {
     "jsonl": Kind("an object an event, with nested fields and stacks", (".jsonl", ".ndjson")),
     "parquet": Kind("a row an event, for DuckDB, pandas, Spark", (".parquet",)),
     "perf.data": Kind("perf: a part of a perf.data, the events of a trace.dat", (".data",), inputs=_EVENTS, seeks=True),
+    "trace.dat": Kind("trace-cmd: a part of a trace.dat", (".dat",), inputs=_EVENTS[1:], seeks=True),
     "perfetto": Kind("ui.perfetto.dev, with SQL", (".perfetto-trace", ".pftrace", ".perfetto"), inputs=_EVENTS),
     "firefox": Kind("profiler.firefox.com", (".firefox.json", ".profile.json")),
     "speedscope": Kind("speedscope.app", (".speedscope.json", ".speedscope")),

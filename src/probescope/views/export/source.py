@@ -154,13 +154,13 @@ class TraceSource(Source):
         super().__init__(recording, selection, progress)
         self.trace = recording
         self._number: dict[int, int] = {}
-        self._stacks = KernelStacks(recording)
+        self.stacks = KernelStacks(recording)
         self._stacked: bool | None = None
 
     def pieces(self) -> Iterator[Piece]:
         for batch in self.recording.batches():
             names = self._names(batch)
-            stacks, others = self._stacks.of(batch)
+            stacks, others = self.stacks.of(batch)
             which = self.sieve.which(batch, names, self.names)
             yield Piece(batch, names, which if others is None else which[others[which]], stacks)
             self._done(batch)
@@ -170,7 +170,7 @@ class TraceSource(Source):
         """As the first batch has them, or not."""
         if self._stacked is None:
             first = next(iter(self.recording.batches()), None)
-            self._stacked = first is not None and self._stacks.there(first)
+            self._stacked = first is not None and self.stacks.there(first)
         return self._stacked
 
     def _names(self, batch: EventBatch) -> Column:
@@ -188,7 +188,7 @@ class TraceSource(Source):
         return found
 
     def frames(self, stack: int) -> tuple[Frame, ...]:
-        return tuple(self.frame(-1, address, kernel=True) for address in self._stacks.addresses(stack))
+        return tuple(self.frame(-1, address, kernel=True) for address in self.stacks.addresses(stack))
 
     def frame(self, space: int, address: int, kernel: bool) -> Frame:
         found = self.trace.symbols.name(address)

@@ -185,6 +185,14 @@ def _perfdata(source: Source | StackSamples, file: BinaryIO, options: Options, n
     return cut_perfdata(source, file)
 
 
+def _tracedat(source: Source | StackSamples, file: BinaryIO, options: Options, name: str) -> int:
+    from probescope.views.export.cut import cut_tracedat
+    from probescope.views.export.source import TraceSource
+
+    assert isinstance(source, TraceSource)
+    return cut_tracedat(source, file)
+
+
 def _perfetto(source: Source | StackSamples, file: BinaryIO, options: Options, name: str) -> int:
     from probescope.views.export.perfetto import write_perfetto
     from probescope.views.export.source import Source
@@ -235,6 +243,7 @@ _WRITERS: dict[str, Callable[[Source | StackSamples, BinaryIO, Options, str], in
     "parquet": _parquet,
     "perf.data": _perfdata,
     "perfetto": _perfetto,
+    "trace.dat": _tracedat,
     "pprof": _pprof,
     "speedscope": _speedscope,
 }
