@@ -7,8 +7,8 @@
 >>> max(calls.values()) > 0
 True
 
-``run`` gives a session; ``build`` stops before the kernel is touched; ``record`` writes a perf.data, ``open`` reads one;
-``list_probes``, ``doctor`` and ``explain`` answer as the commands of the same names do. Errors are those of
+``run`` gives a session; ``build`` stops before the kernel is touched; ``record`` writes a perf.data, ``open`` reads
+one; ``list_probes``, ``doctor`` and ``explain`` answer as the commands of the same names do. Errors are those of
 ``probescope.errors``.
 """
 

@@ -119,7 +119,7 @@ def _more(p: Parser) -> None:
 
 
 def _where(p: Parser) -> None:
-    p.add_argument("-o", "--output", default="perf.data", metavar="FILE", help="to this file (perf.data); -: to stdout")
+    p.add_argument("-o", "--output", metavar="FILE", help="to this file (perf.data); -: to stdout")
     p.add_argument("-z", "--compression-level", metavar="LEVEL", help="compress by zstd (default level 1)")
     p.add_argument("--max-size", metavar="SIZE", help="end when there is so much: 100M")
     p.add_argument(

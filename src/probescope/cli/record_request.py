@@ -62,7 +62,7 @@ def request(args: argparse.Namespace, argv: Sequence[str], say: Callable[[str], 
         args.per_thread,
         _whole(args.delay, "-D", least=-1) if args.delay else 0,
         _pages(args.mmap_pages, say),
-        args.output,
+        _output(args.output),
         _level(args.compression_level),
         _size(args.max_size, "--max-size") if args.max_size else 0,
         switch,
@@ -280,6 +280,18 @@ def _switch(args: argparse.Namespace) -> Switch:
     if when[-1:] in _TIMES and when[:-1].isdecimal():
         return Switch(True, time_ms=int(when[:-1]) * _TIMES[when[-1]] * 1000, most=most)
     return Switch(True, _size(when, "--switch-output"), most=most)
+
+
+def _output(name: str | None) -> str:
+    """Into a pipe, if standard output is one and nothing else is said: ``record ... | script -i -``, as with perf."""
+    import stat
+    import sys
+
+    if name is None:
+        return "-" if stat.S_ISFIFO(os.fstat(1).st_mode) else "perf.data"
+    if name == "-" and sys.stdout.isatty():
+        raise UsageError("a recording is nothing for a terminal", hints=["-o FILE, or | probescope script -i -"])
+    return name
 
 
 def _build_ids(args: argparse.Namespace, switches: bool) -> BuildIds:

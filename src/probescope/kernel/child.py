@@ -22,10 +22,10 @@ _LOOK_S = 0.01
 
 class Child:
     """A process that waits before its exec. ``start`` lets it go; ``fileno`` is readable when it has ended. It is -1
-    where the kernel has no such descriptors: then ``ended`` has to be asked. Raises SessionError if no process can be
-    made."""
+    where the kernel has no such descriptors: then ``ended`` has to be asked. ``aside``: what it prints goes to standard
+    error, because standard output is ours. Raises SessionError if no process can be made."""
 
-    def __init__(self, command: tuple[str, ...]) -> None:
+    def __init__(self, command: tuple[str, ...], *, aside: bool = False) -> None:
         path = find_program(command[0])
         self._path = path
         wait_read, self._go = os.pipe()
@@ -38,6 +38,8 @@ class Child:
             hints = ["the limit of processes is reached: ulimit -u, or the pids.max of the cgroup"]
             raise SessionError(f"cannot start {command[0]}: fork failed: {e.strerror}", hints=hints) from None
         if self.pid == 0:
+            if aside:
+                os.dup2(2, 1)
             self._become(path, command, wait_read, tell)
         os.close(wait_read)
         os.close(tell)

@@ -49,7 +49,8 @@ MAX_EVENTS = 16384
 class Counter:
     """One event to open. ``name``: what results are called. ``leader``: index of its group's first event, -1 if it
     stands alone. ``unit`` and ``scale``: what a count times ``scale`` is in (a PMU's own). ``cpus``: where a PMU of the
-    whole machine counts (its cpumask), empty for all. ``modifiers`` of event and group."""
+    whole machine counts (its cpumask), empty for all. ``modifiers`` of event and group. ``terms``: those that say how
+    it is sampled (``call-graph=dwarf``), not what."""
 
     name: str
     attr: PerfAttr
@@ -58,6 +59,7 @@ class Counter:
     scale: float = 1.0
     cpus: tuple[int, ...] = ()
     modifiers: str = ""
+    terms: tuple[Term, ...] = ()
 
 
 def resolve_events(groups: tuple[EventGroup, ...], text: str) -> tuple[Counter, ...]:
@@ -271,7 +273,8 @@ def _of_pmu(spec: EventSpec, pmu: str, terms: tuple[Term, ...]) -> Counter:
         config2=configs["config2"],
         config3=configs["config3"],
     )
-    return Counter(name or spec.text, attr, unit=unit, scale=scale, cpus=_cpumask(pmu))
+    how = tuple(t for t in spec.terms if t.name in _OTHER_TERMS - {"name", "period", "freq"})
+    return Counter(name or spec.text, attr, unit=unit, scale=scale, cpus=_cpumask(pmu), terms=how)
 
 
 def _set(spec: EventSpec, pmu: str, term: Term, configs: dict[str, int]) -> None:

@@ -90,6 +90,23 @@ def test_perf_reads_what_we_record(tmp_path: Path, options: tuple[str, ...]) -> 
     same(ours, theirs)
 
 
+def test_into_a_pipe_without_a_word() -> None:
+    """``record ls | perf script -i -``: what the command prints does not go among it."""
+    with subprocess.Popen(
+        [*OURS, "record", "-e", "page-faults", "-c", "1", "--", "ls", "/"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as one:
+        read = subprocess.run(
+            ["perf", "script", "-i", "-"], stdin=one.stdout, capture_output=True, timeout=60, check=False
+        )
+        assert one.stderr is not None
+        said = one.stderr.read().decode()
+    assert read.stdout.decode().count("page-faults:") > 20
+    assert "\nusr\n" in said
+    assert "to standard output" in said
+
+
 @pytest.mark.parametrize("compressed", [(), ("-z",)], ids=["plain", "zstd"])
 def test_perf_reads_our_pipe(tmp_path: Path, compressed: tuple[str, ...]) -> None:
     """``-o -``: into perf's standard input, and ours."""

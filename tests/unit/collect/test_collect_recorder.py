@@ -33,6 +33,7 @@ from probescope.kernel.fake import Call, FakeHost
 from probescope.kernel.host import use_host
 from probescope.kernel.perf_attr import PerfAttr
 from probescope.kernel.uapi import perf as u
+from probescope.model.perf_spec import Term
 from probescope.model.recording import MappedFile, Named, Started
 from probescope.sources.perf_events import Counter
 
@@ -90,6 +91,17 @@ def test_a_frequency_that_was_asked_for_is_of_tracepoints_too() -> None:
     point = attrs(POINT, frequency=99)[0]
     assert (point.period, bool(point.flags & u.FLAG_FREQ)) == (99, True)
     assert attrs(Counter("x", PerfAttr(4, 0, 777)), frequency=99)[0].period == 777
+
+
+def test_terms_of_an_event() -> None:
+    """They go before the options, for that event alone."""
+    terms = (Term("call-graph", "dwarf"), Term("stack-size", "1001"), Term("no-inherit"))
+    own, other, _ = attrs(replace(CLOCK, terms=terms), CLOCK, call_graph="fp")
+    assert (own.sample_stack_user, other.sample_stack_user) == (1008, 0)
+    assert not own.flags & u.FLAG_INHERIT
+    assert other.flags & u.FLAG_INHERIT
+    with pytest.raises(UsageError, match="no call graphs by 'x'"):
+        attrs(replace(CLOCK, terms=(Term("call-graph", "x"),)))
 
 
 # --- opening

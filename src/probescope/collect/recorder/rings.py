@@ -86,7 +86,7 @@ class Rings:
 
     def __init__(self, events: Sequence[RingEvent], places: Places, *, pages: int = 128, shrink: bool = True) -> None:
         self._opener = Opener(list(events))
-        self.pages = pages
+        self.pages = self._asked = pages
         self._shrink = shrink
         self.opened: list[Opened] = []
         self.rings: list[Ring] = []
@@ -155,6 +155,8 @@ class Rings:
                     raise
                 self._unmap()
                 self.pages //= 2
+        if self.pages < self._asked:
+            self.notes.append(f"rings of {self.pages} pages: no more memory may be locked (ulimit -l)")
         owned = {id(e) for e in self._owners.values()}
         per_thread = any(tid >= 0 for _, _, tid in self._owners)
         for o in self.opened:

@@ -118,6 +118,7 @@ def _event(
     i: int, counters: Sequence[Counter], s: Sampling, filter_: str, common: int, inherit: bool, machine: str
 ) -> RingEvent:
     c = counters[i]
+    s, inherit = _of_its_own(c, s, inherit)
     leader = 0 if s.group else c.leader
     attr = replace(c.attr, sample_type=common, read_format=u.PERF_FORMAT_ID | u.PERF_FORMAT_LOST, flags=c.attr.flags)
     attr = _paced(attr, s)
@@ -141,6 +142,24 @@ def _event(
     if _reads_groups(counters) and "S" in c.modifiers:
         attr = _read_by_leader(attr, alone=leader < 0 or leader == i)
     return RingEvent(c.name, attr, leader, filter_, c.cpus, SNAPSHOT if s.overwrite else DATA)
+
+
+def _of_its_own(c: Counter, s: Sampling, inherit: bool) -> tuple[Sampling, bool]:
+    """What terms of the event say otherwise: ``cpu/cycles,call-graph=dwarf,stack-size=4096,no-inherit/``."""
+    for term in c.terms:
+        value = term.value or ""
+        if term.name == "call-graph":
+            if value not in {"fp", "dwarf", "lbr", "no"}:
+                raise UsageError(f"there are no call graphs by '{value}'", hints=["call-graph=fp, dwarf, lbr or no"])
+            s = replace(s, call_graph="" if value == "no" else value)
+        elif term.name in {"stack-size", "max-stack"}:
+            if not value.isdecimal() or int(value) > MOST_STACK:
+                raise UsageError(f"{term.name} wants a number, not '{value}'")
+            size = int(value)
+            s = replace(s, stack_size=(size + 7) & ~7) if term.name == "stack-size" else replace(s, max_stack=size)
+        elif term.name in {"inherit", "no-inherit"}:
+            inherit = inherit and term.name == "inherit"
+    return s, inherit
 
 
 def _reads_groups(counters: Sequence[Counter]) -> bool:

@@ -15,7 +15,7 @@ from probescope.collect.recorder.files import Files, written_attr
 from probescope.collect.recorder.finishing import finish_file
 from probescope.collect.recorder.opening import SIDE, SNAPSHOT, RingEvent
 from probescope.collect.recorder.pace import Pace
-from probescope.collect.recorder.request import Recorded, RecordRequest, Written
+from probescope.collect.recorder.request import PIPE, Recorded, RecordRequest, Written
 from probescope.collect.recorder.rings import Places, Rings
 from probescope.collect.recorder.sampling import ring_events
 from probescope.collect.recorder.starting import Start
@@ -43,7 +43,7 @@ def record(request: RecordRequest, say: Callable[[str], None] | None = None) -> 
     rings: Rings | None = None
     run: _Run | None = None
     try:
-        child = Child(request.command) if request.command else None
+        child = Child(request.command, aside=request.output == PIPE) if request.command else None
         rings = Rings(*_asked(request, child), pages=request.pages or default_pages(), shrink=not request.pages)
         if say is not None:
             _tell(rings, request.verbose, say)
