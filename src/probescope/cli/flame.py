@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from probescope.cli.parsing import Parser, add_filters
 from probescope.cli.symbols import add_symbols
@@ -14,11 +14,21 @@ from probescope.errors import FormatError, UsageError
 if TYPE_CHECKING:
     import argparse
 
+    import numpy as np
+
+    from probescope.cli.recordings import Opened
+    from probescope.collect.recorded.told import ToldBatch
+    from probescope.views.flame.recorded import Sampled
     from probescope.views.flame.stacks import StackSamples
+
+    Column = np.ndarray[Any, Any]
 
 EXAMPLES = """examples:
   probescope flame work.folded                    writes flame.html: zoom, search, sandwich, table
   probescope flame perf.data                      of a recording: also by thread, CPU and piece of time
+  probescope flame -a -F 99 --duration 3          of the whole machine, now
+  probescope flame -F 999 -- du -s /usr            of a command
+  probescope flame --off-cpu -a --duration 3      what threads waited for
   probescope flame work.folded -o work.svg        a picture
   probescope flame --before a.folded b.folded     what became more (red), and what less (blue)
 
@@ -36,6 +46,7 @@ def parser() -> Parser:
     p.add_argument("file", nargs="?", default="-", metavar="FILE", help="folded stacks, or perf.data (- is stdin)")
     p.add_argument("--before", metavar="FILE", help="stacks to compare with")
     p.add_argument("-e", "--event", metavar="EVENT", help="of a recording: this kind of event")
+    _now(p)
     add_filters(p)
     add_symbols(p)
     p.add_argument("-o", "--output", metavar="FILE", default="flame.html", help="where to (flame.html; - is stdout)")
@@ -50,6 +61,17 @@ def parser() -> Parser:
     return p
 
 
+def _now(p: Parser) -> None:
+    p.add_argument("-i", "--input", metavar="FILE", help="the same as FILE")
+    p.add_argument("--off-cpu", action="store_true", help="waits: of sched:sched_switch with stacks")
+    p.add_argument("-a", "--all-cpus", action="store_true", help="record the whole machine first")
+    p.add_argument("-p", dest="processes", metavar="PID,...", help="record these processes first")
+    p.add_argument("-t", dest="threads", metavar="TID,...", help="record these threads first")
+    p.add_argument("--duration", metavar="SECONDS", help="for so long (10)")
+    p.add_argument("-F", "--freq", metavar="HZ", help="so many samples a second (99)")
+    p.add_argument("--call-graph", metavar="HOW", help="stacks: fp[,DEPTH], dwarf[,BYTES] or lbr")
+
+
 def _pixels(text: str) -> int:
     import argparse
 
@@ -59,16 +81,30 @@ def _pixels(text: str) -> int:
 
 
 def main(argv: list[str]) -> int:
-    args = parser().parse_args(argv)
+    cut = argv.index("--") if "--" in argv else len(argv)
+    args, command = parser().parse_args(argv[:cut]), argv[cut + 1 :]
+    args.file = args.input or args.file
     kind = args.format or KINDS.get(os.path.splitext(args.output)[1].lower(), "html")
     if args.output != "-" and args.file != "-" and os.path.realpath(args.output) == os.path.realpath(args.file):
         raise UsageError(f"{args.output} would be written over the stacks that it is made of")
-    samples = _read(args.file, args)
+    samples = _samples(args, command)
     samples.unit = args.countname or samples.unit
     if args.before is not None:
         _read(args.before, args, into=samples)
     _write(args.output, _drawn(samples, kind, args))
     return 0
+
+
+def _samples(args: argparse.Namespace, command: list[str]) -> StackSamples:
+    from probescope.cli import flame_live
+
+    if not flame_live.wanted(args, command):
+        return _read(args.file, args)
+    with flame_live.recorded_now(args, command) as path:
+        if args.off_cpu:
+            args.pid, args.tid = args.processes or args.pid, args.threads or args.tid
+        args.event = None
+        return _recorded(path, args)
 
 
 def _read(name: str, args: argparse.Namespace, into: StackSamples | None = None) -> StackSamples:
@@ -101,12 +137,11 @@ def _recorded(name: str, args: argparse.Namespace) -> StackSamples:
     from probescope.cli.progress import Progress
     from probescope.cli.recordings import opened
     from probescope.cli.symbols import search_of
-    from probescope.views.flame.recorded import Sampled
 
     progress = Progress(f"reading {name}")
     try:
         with opened(name, search_of(args, name)) as recording:
-            sampled = Sampled(recording.told, recording.event(args.event), recording.times())
+            sampled = _sampled(recording, args)
             keep = recording.filter(args)
             for batch in recording.told.batches():
                 sampled.add(batch, keep(batch))
@@ -115,8 +150,27 @@ def _recorded(name: str, args: argparse.Namespace) -> StackSamples:
     finally:
         progress.close()
     if not sampled.samples.rows:
-        raise FormatError("there are no such samples in it", file=name)
+        what = "nothing waited and came back" if args.off_cpu else "there are no such samples"
+        raise FormatError(f"{what} in it", file=name)
     return sampled.samples
+
+
+def _sampled(recording: Opened, args: argparse.Namespace) -> Sampled:
+    from probescope.views.flame.recorded import Sampled
+
+    if not args.off_cpu:
+        return Sampled(recording.told, recording.event(args.event), recording.times())
+    from probescope.views.flame.waits import Waits, switch_event
+
+    event = switch_event(recording.told)
+    field = recording.recording.events[event].field("next_pid")
+    assert field is not None
+    recording.told.tasks.forget_ended = False
+
+    def coming(told: ToldBatch, which: Column) -> Column:
+        return recording.records(told, which).field(field)
+
+    return Waits(recording.told, event, recording.times(), coming)
 
 
 def _lines(f: BinaryIO, name: str) -> Iterator[str]:

@@ -177,6 +177,7 @@
     $("total").textContent = number(parts[0].layout.rows.length ? whole : 0);
     state.zoom = null;
     state.focus = null;
+    strip(); // shown or not: what is left of the window is measured after it
     size();
     $("table").hidden = state.view !== "table";
     $("space").hidden = state.view === "table";
@@ -184,7 +185,6 @@
     $("scroll").scrollTop = parts[0].up && parts.length === 1 ? 1e9 : 0;
     count();
     draw();
-    strip();
   }
   function size() {
     const room = $("scroll").getBoundingClientRect();
