@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from probescope.model.types import Type, is_scalar, signed, width, wrap
+from probescope.model.types import Bool, Type, is_scalar, signed, width, wrap
 
 Binary = Callable[[Any, Any], Any]
 
@@ -33,21 +33,40 @@ def comparison(op: str) -> Binary:
     return _COMPARE[op]
 
 
+def wrapper(t: Type) -> Callable[[int], int]:
+    """``model.types.wrap`` to one type, which is looked at once."""
+    if isinstance(t, Bool):
+        return lambda v: int(bool(v))
+    mask = (1 << 8 * width(t)) - 1
+    if not signed(t):
+        return lambda v: v & mask
+    least, most = -(mask >> 1) - 1, mask >> 1
+
+    def run(v: int) -> int:
+        if least <= v <= most:
+            return v
+        v &= mask
+        return v - mask - 1 if v > most else v
+
+    return run
+
+
 def arithmetic(op: str, t: Type) -> Binary:
     """``op`` on two values of type ``t``, wrapped to it. ``div`` and ``mod`` raise ``ZeroDivisionError``: see
     ``AT_ZERO``."""
+    kept = wrapper(t)
     if op in _WRAPPED:
         f = _WRAPPED[op]
-        return lambda a, b: wrap(f(a, b), t)
+        return lambda a, b: kept(f(a, b))
     bits = width(t) * 8
     if op == "shl":
-        return lambda a, b: wrap(a << (b % bits), t)
+        return lambda a, b: kept(a << (b % bits))
     if op == "shr":
-        return lambda a, b: wrap(a >> (b % bits), t)
+        return lambda a, b: kept(a >> (b % bits))
     if op == "div":
-        return lambda a, b: wrap(truncated(a, b), t)
+        return lambda a, b: kept(truncated(a, b))
     if op == "mod":
-        return lambda a, b: wrap(a - b * truncated(a, b), t)
+        return lambda a, b: kept(a - b * truncated(a, b))
     raise ValueError(op)
 
 

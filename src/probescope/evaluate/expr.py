@@ -92,9 +92,11 @@ class ExprCompiler:
         run, t = self.compile(x.x), x.x.type
         match x.op:
             case "neg":
-                return lambda f: wrap(-run(f), t)
+                kept = ops.wrapper(t)
+                return lambda f: kept(-run(f))
             case "inv":
-                return lambda f: wrap(~run(f), t)
+                kept = ops.wrapper(t)
+                return lambda f: kept(~run(f))
             case _:
                 return lambda f: not ops.truth(run(f), t)
 
@@ -264,6 +266,7 @@ class ExprCompiler:
 
     def _mapget(self, x: e.MapGet) -> Run:
         key, name, unset, t = self.optional(x.key), x.map, zero(x.type), x.type
+        kept = ops.wrapper(t) if is_integer(t) else None
         counts, misses = self.machine.program.settings.count_misses and x.key is not None, self.machine.misses
 
         def run(f: Frame) -> Any:
@@ -272,7 +275,7 @@ class ExprCompiler:
                 if counts:
                     misses[x.span] = misses.get(x.span, 0) + 1
                 return unset
-            return wrap(value, t) if is_integer(t) else value
+            return value if kept is None else kept(value)
 
         return run
 
@@ -317,7 +320,8 @@ def caster(of: Type, to: Type) -> Callable[[Any], Any]:
         return lambda v: ops.truth(v, of)
     if is_scalar(to):
         if is_scalar(of):
-            return lambda v: wrap(int(v), to)
+            kept = ops.wrapper(to)
+            return kept if not isinstance(of, Bool) else int
         raw = encoder(of) if not isinstance(of, Buffer | Opaque) else None
         if isinstance(of, Opaque):
             return lambda v: wrap(v[0] if isinstance(v, tuple) else v, to)

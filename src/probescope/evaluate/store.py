@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
-from probescope.ir.program import MapDecl, Program
-from probescope.model.aggregate import monoid
+from probescope.ir.program import Program
+from probescope.model.aggregate import Monoid, monoid
 from probescope.model.codec import zero
 from probescope.model.types import Agg, Int, wrap
 
@@ -60,14 +60,18 @@ class MemoryStore:
 
     def __init__(self, program: Program) -> None:
         self._decls = {m.name: m for m in program.maps}
+        self._monoids = {m.name: monoid(m.value) for m in program.maps if isinstance(m.value, Agg)}
         self._maps: dict[str, dict[Value, Value]] = {m.name: {} for m in program.maps}
 
     def state(self, name: str) -> dict[Value, Value]:
         return self._maps[name]
 
     def _full(self, name: str, key: Value) -> bool:
-        decl, held = self._decls[name], self._maps[name]
-        if decl.key is None or key in held or len(held) < decl.max_entries:
+        held = self._maps[name]
+        if key in held:
+            return False
+        decl = self._decls[name]
+        if decl.key is None or len(held) < decl.max_entries:
             return False
         if decl.kind in ("lruhash", "percpulruhash"):
             del held[next(iter(held))]
@@ -76,8 +80,8 @@ class MemoryStore:
 
     def get(self, name: str, key: Value) -> Value | None:
         value = self._maps[name].get(key)
-        t = self._decls[name].value
-        return value if value is None or not isinstance(t, Agg) else monoid(t).number(value)
+        m = self._monoids.get(name)
+        return value if m is None or value is None else m.number(value)
 
     def parts(self, name: str, key: Value) -> tuple[int, int] | None:
         return self._maps[name].get(key)
@@ -92,19 +96,27 @@ class MemoryStore:
         return self._maps[name].pop(key, None) is not None
 
     def update(self, name: str, key: Value, value: int, weight: int) -> bool:
+        m, held = self._monoid(name), self._maps[name]
+        if key in held:
+            held[key] = m.update(held[key], value, weight)
+            return True
         if self._full(name, key):
             return False
-        m = monoid(_agg(self._decls[name]))
-        held = self._maps[name]
-        held[key] = m.update(held.get(key, m.identity()), value, weight)
+        held[key] = m.update(m.identity(), value, weight)
         return True
+
+    def _monoid(self, name: str) -> Monoid:
+        found = self._monoids.get(name)
+        if found is None:
+            raise TypeError(f"@{name} is not an aggregation")
+        return found
 
     def merge(self, name: str, key: Value, state: Value) -> bool:
         """Many observations at once: the state that they make by themselves."""
         if self._full(name, key):
             return False
         held = self._maps[name]
-        held[key] = monoid(_agg(self._decls[name])).merge(held[key], state) if key in held else state
+        held[key] = self._monoid(name).merge(held[key], state) if key in held else state
         return True
 
     def fits(self, name: str, keys: Collection[Value]) -> bool:
@@ -135,9 +147,3 @@ class MemoryStore:
         t = self._decls[name].value
         for k in self._maps[name]:
             self._maps[name][k] = monoid(t).identity() if isinstance(t, Agg) else zero(t)
-
-
-def _agg(decl: MapDecl) -> Agg:
-    if not isinstance(decl.value, Agg):
-        raise TypeError(f"@{decl.name} is not an aggregation")
-    return decl.value

@@ -23,6 +23,9 @@ class Row(Blank):
         self.i = 0
 
     def context(self, name: str, arg: str) -> Any:
+        column = self._columns.get((name, arg))
+        if column is not None:
+            return column[self.i]
         if name in ("probe", "func"):
             return self._events.site
         if name == "rand":
@@ -30,7 +33,10 @@ class Row(Blank):
         return self._value((name, arg), lambda: self._events.context(name, arg))
 
     def field(self, name: str, type_: Type) -> Any:
-        return self._value(name, lambda: self._events.field(name, type_))
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = listed(take(self._events.field(name, type_), self._rows))
+        return column[self.i]
 
     def stack(self, type_: Opaque) -> Any:
         return self._value(type_, lambda: self._events.stack(type_))
