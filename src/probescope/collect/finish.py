@@ -6,6 +6,7 @@ when a value is printed, and cached.
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
@@ -154,6 +155,8 @@ class Finisher:
             "syscall_name": lambda _: syscall_name,
             "signal_name": lambda _: signal_name,
             "probe": lambda _: lambda v: self.clean(self._sites[v].name) if v < len(self._sites) else str(v),
+            "float": lambda _: short_float,
+            "double": lambda _: lambda v: v,
             "func": lambda _: lambda v: self.clean(self._sites[v].func) if v < len(self._sites) else str(v),
         }
         return makers[t.kind](t)
@@ -263,6 +266,15 @@ def without_tracer(frames: list[Frame]) -> list[Frame]:
     while at < len(frames) and (frames[at].symbol in TRACER_NAMES or frames[at].symbol.startswith(TRACER_PREFIXES)):
         at += 1
     return frames[at:]
+
+
+def short_float(v: float) -> float:
+    """One of 4 bytes as the shortest number that is the same in 4 bytes: 0.1, not 0.10000000149011612."""
+    if v != v or v in (float("inf"), float("-inf")):
+        return v
+    exact = struct.pack("=f", v)
+    shown = (float(f"{v:.{digits}g}") for digits in (6, 7, 8))
+    return next((x for x in shown if abs(x) < 3.4e38 and struct.pack("=f", x) == exact), v)
 
 
 def symbol_text(f: Frame) -> str:

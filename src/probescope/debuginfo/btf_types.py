@@ -150,7 +150,7 @@ class BtfTypes:
         return out
 
     def type_of(self, type_id: int, depth: int = 0) -> Type:
-        """What values of a type are. Functions are ``void``; floating point numbers are arrays of bytes."""
+        """What values of a type are. Functions are ``void``."""
         found = self._types.get(type_id)
         if found is None:
             if depth > MAX_DEPTH:
@@ -176,7 +176,7 @@ class BtfTypes:
             case kind if kind == INT:
                 return self._integer(resolved, raw)
             case kind if kind == FLOAT:
-                return Array(U8, raw.third)
+                return cbase.floating(raw.third)
             case _:
                 return VOID
 

@@ -7,7 +7,23 @@ rest of the product tells text from bytes.
 
 from __future__ import annotations
 
-from probescope.model.types import BOOL, CHAR, I16, I32, I64, U8, U16, U32, U64, VOID, Array, Pointer, Space, Type
+from probescope.model.types import (
+    BOOL,
+    CHAR,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    VOID,
+    Array,
+    Opaque,
+    Pointer,
+    Space,
+    Type,
+)
 
 _SPELLINGS: tuple[tuple[Type, str], ...] = (
     (VOID, "void"),
@@ -19,6 +35,8 @@ _SPELLINGS: tuple[tuple[Type, str], ...] = (
     (I32, "s32 __s32 int32_t"),
     (U32, "u32 __u32 uint32_t u_int32_t"),
     (I64, "s64 __s64 int64_t ssize_t intptr_t ptrdiff_t intmax_t"),
+    (Opaque("float"), "float"),
+    (Opaque("double"), "double"),
     (U64, "u64 __u64 uint64_t u_int64_t size_t uintptr_t uintmax_t"),
 )
 NAMES: dict[str, Type] = {name: t for t, names in _SPELLINGS for name in names.split()}
@@ -46,6 +64,11 @@ def builtin(name: str) -> Type | None:
     if "long" in words:
         return U64 if unsigned else I64
     return U32 if unsigned else I32
+
+
+def floating(size: int) -> Type:
+    """A floating point number; of a size that has no name here, its bytes."""
+    return Opaque("float") if size == 4 else Opaque("double") if size == 8 else Array(U8, size)
 
 
 def split_stars(name: str) -> tuple[str, int]:

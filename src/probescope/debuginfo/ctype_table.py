@@ -15,6 +15,7 @@ from probescope.debuginfo.cdecls import CEnum, CMember, CStruct, CType, CTypedef
 from probescope.debuginfo.clayout import LayoutBuilder
 from probescope.errors import LimitError, UsageError
 from probescope.frozen import dataclass
+from probescope.model.abi import size_align
 from probescope.model.types import (
     VOID,
     Array,
@@ -22,6 +23,7 @@ from probescope.model.types import (
     Enum,
     Int,
     Layout,
+    Opaque,
     Pointer,
     Space,
     Struct,
@@ -284,4 +286,6 @@ class ScriptTypes:
             return t.size, t.size
         if isinstance(t, Bool):
             return 1, 1
+        if isinstance(t, Opaque) and t.kind in ("float", "double"):
+            return size_align(t)
         raise UsageError(f"{t} has no size")

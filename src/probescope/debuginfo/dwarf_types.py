@@ -160,7 +160,7 @@ class DwarfTypes:
     # --- types --------------------------------------------------------------------------------------------------------
 
     def type_of(self, die: Die | None, depth: int = 0) -> Type:
-        """What values of a type are. Functions are ``void``, floating-point numbers are arrays of bytes."""
+        """What values of a type are. Functions are ``void``."""
         if die is None:
             return VOID
         found = self._types.get(die.key)
@@ -251,7 +251,7 @@ def base_type(die: Die) -> Type:
     if encoding == c.ATE_BOOLEAN:
         return BOOL if size == 1 else sized_integer(size, False)
     if encoding not in _INTEGERS:
-        return Array(U8, size)
+        return cbase.floating(size) if encoding == c.ATE_FLOAT else Array(U8, size)
     name = die.name
     if size == 1 and name == "char":
         return CHAR  # whatever sign the compiler gave it

@@ -14,6 +14,7 @@ Padding is zero (keys compare as bytes). The others:
     mac           6 bytes, 2 zero bytes                                      align 2
     cgroup_path, container, syscall_name u64                                     align 8
     username, signal_name, probe, func, strerror    u32 (strerror: i32)      align 4
+    float, double                                   4 and 8 bytes            align 4, 8
 
 An event record, as it comes out of the ring:
 
@@ -67,6 +68,8 @@ _OPAQUE: dict[str, tuple[int, int]] = {
     "signal_name": (4, 4),
     "probe": (4, 4),
     "func": (4, 4),
+    "float": (4, 4),
+    "double": (8, 8),
 }
 
 

@@ -41,7 +41,7 @@ Decoder = Callable[[Bytes, int], Value]
 Encoder = Callable[[Value], bytes]
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
-_OPAQUE_CODES = {"kstack": "iI", "ustack": "iI", "usym": "QIxxxx", "strerror": "i"}
+_OPAQUE_CODES = {"kstack": "iI", "ustack": "iI", "usym": "QIxxxx", "strerror": "i", "float": "f", "double": "d"}
 
 
 def _packer(t: Type) -> Packer:

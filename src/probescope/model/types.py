@@ -145,6 +145,8 @@ OpaqueKind = Literal[
     "signal_name",  # signal number -> name
     "probe",  # number of a site of this program -> its name
     "func",  # number of a site of this program -> its function
+    "float",  # of IEEE 754, 4 bytes: nothing calculates with it
+    "double",  # the same, 8 bytes
 ]
 
 

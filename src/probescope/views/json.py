@@ -4,6 +4,7 @@ one array."""
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from probescope.diagnostics import render
@@ -198,7 +199,9 @@ def _plain(v: Any) -> Any:
             return {n: jsonable(i, x) for n, i, x in v.members}
         case StackOut():
             return [frame_text(f, v.mode) for f in v.frames]
-        case int() | float() | None:
+        case float():
+            return v if math.isfinite(v) else None
+        case int() | None:
             return v
         case _:
             return printable(value_text(None, v))

@@ -1,4 +1,5 @@
-"""What ``%f`` prints beside integers: averages with their fraction, and pairs of integers as their quotient.
+"""What ``%f`` prints beside integers: averages with their fraction, pairs of integers as their quotient, and floating
+point members of structs.
 
 The kernel does not know fractions: both numbers go to user space, which divides them.
 """
@@ -11,11 +12,13 @@ from probescope.lang.bt.lower_map import slot
 from probescope.lang.bt.lower_unit import Unit
 from probescope.lang.bt.lower_value import V
 from probescope.lang.bt.types import is_int
-from probescope.model.types import U64, Int, Tuple
+from probescope.model.types import U64, Int, Opaque, Tuple
 
 
 def quotient(u: Unit, v: V, arg: ast.Expr) -> ir.Expr | None:
-    """A pair of two integers; ``None`` if the value is none of these."""
+    """A pair of two integers, or a floating point number; ``None`` if the value is none of these."""
+    if isinstance(v.type, Opaque) and v.type.kind in ("float", "double"):
+        return u.read(v, arg.span)
     if v.agg is not None and v.agg.kind in ("avg", "stats") and isinstance(arg, ast.Map | ast.MapItem):
         return _average(u, arg, signed=v.agg.value.signed)
     if isinstance(v.type, Tuple) and len(v.type.items) == 2 and all(map(is_int, v.type.items)):

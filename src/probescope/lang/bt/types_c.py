@@ -14,7 +14,6 @@ from probescope.lang.bt import cdecl, fold
 from probescope.model.abi import size_align
 from probescope.model.types import (
     BOOL,
-    U8,
     Array,
     Enum,
     Int,
@@ -134,7 +133,7 @@ def _with_nested(d: cdecl.CDeclaration) -> Iterator[cdecl.CDeclaration]:
     yield d
 
 
-_BASE: dict[str, Type] = {"bool": BOOL, "_Bool": BOOL, "float": Array(U8, 4), "double": Array(U8, 8)}
+_BASE: dict[str, Type] = {"bool": BOOL, "_Bool": BOOL}
 
 
 def base_type(name: str) -> Type | None:

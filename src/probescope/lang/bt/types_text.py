@@ -28,6 +28,8 @@ _OPAQUE = {
     "cgroup_path": "cgroup_path_t",
     "container": "container_t",
     "username": "username_t",
+    "float": "float",
+    "double": "double",
 }
 
 
