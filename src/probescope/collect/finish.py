@@ -6,6 +6,7 @@ when a value is printed, and cached.
 
 from __future__ import annotations
 
+import math
 import struct
 import time
 from collections.abc import Callable
@@ -270,7 +271,7 @@ def without_tracer(frames: list[Frame]) -> list[Frame]:
 
 def short_float(v: float) -> float:
     """One of 4 bytes as the shortest number that is the same in 4 bytes: 0.1, not 0.10000000149011612."""
-    if v != v or v in (float("inf"), float("-inf")):
+    if not math.isfinite(v):
         return v
     exact = struct.pack("=f", v)
     shown = (float(f"{v:.{digits}g}") for digits in (6, 7, 8))
