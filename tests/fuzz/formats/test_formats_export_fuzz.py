@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import formats_perfmaker as pm
+import formats_tracemaker as tm
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,7 +42,11 @@ def recording() -> bytes:
     return m.build()
 
 
-WHOLE = recording()
+WHOLE = {
+    "perf.data": recording(),
+    "trace.dat": tm.Maker(version=6).build(("", tm.events(30)), ("other", tm.events(5))),
+    "folded": b"main;a;b 3\nmain;a 2.5\n# comment\nother 1\n",
+}
 
 
 def exported(folder: Path, data: bytes, kind: str, name: str = "in") -> int:
@@ -64,21 +69,22 @@ def tracebacks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_whole(tmp_path: Path, kind: str) -> None:
-    """The recording that is damaged below can be exported to everything that perf.data can become."""
-    assert exported(tmp_path, WHOLE, kind) == (0 if "perf.data" in KINDS[kind].inputs else 2)
+@pytest.mark.parametrize("source", WHOLE)
+def test_whole(tmp_path: Path, kind: str, source: str) -> None:
+    """What is damaged below can be exported to everything that its kind can become."""
+    assert exported(tmp_path, WHOLE[source], kind) == (0 if source in KINDS[kind].inputs else 2)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_damaged(tmp_path: Path, kind: str) -> None:
-    rng = random.Random(f"{kind}{os.environ.get('PROBESCOPE_FUZZ_SEED', '')}")
-    for _ in range(60):
-        data = bytearray(WHOLE)
+@pytest.mark.parametrize(("source", "kind"), [(s, k) for s in WHOLE for k in KINDS if s in KINDS[k].inputs])
+def test_damaged(tmp_path: Path, kind: str, source: str) -> None:
+    rng = random.Random(f"{kind}{source}{os.environ.get('PROBESCOPE_FUZZ_SEED', '')}")
+    for _ in range(int(os.environ.get("PROBESCOPE_FUZZ_ROUNDS", "25"))):
+        data = bytearray(WHOLE[source])
         for _ in range(rng.randrange(1, 6)):
-            at = rng.randrange(len(data))
+            at = rng.randrange(len(data) + 1) if rng.random() < 0.5 else rng.randrange(min(len(data), 4000) + 1)
             match rng.randrange(4):
                 case 0:
-                    data[at] = rng.randrange(256)
+                    data[at : at + 1] = bytes([rng.randrange(256)])
                 case 1:
                     data[at : at + 8] = rng.choice([b"\xff" * 8, bytes(8), b"\0\0\0\0\0\0\0\x80"])
                 case 2:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Column = np.ndarray[Any, Any]
 
 LEVEL = 3
+NO_NAME = "(none)"  # what the kernel calls a machine without one
 #: Records that are written anew, or told of what is left out.
 _DROPPED = (
     r.HEADER_ATTR,
@@ -85,6 +86,8 @@ class Cut:
         sections = {n: d for n, d in self._recording.sections.items() if n not in _NOT_COPIED}
         if self.count and self.last > self.first:
             sections["SAMPLE_TIME"] = encode_feature("SAMPLE_TIME", (self.first, self.last), self.big)
+        # of another byte order, perf tells the width of the header's feature words by this one
+        sections.setdefault("HOSTNAME", encode_feature("HOSTNAME", NO_NAME, self.big))
         build_ids = () if "BUILD_ID" in sections else self._recording.build_ids
         tracing = self._recording.sections.get("TRACING_DATA", b"")
         self._writer.finish(sections, build_ids=build_ids, tracing=tracing)

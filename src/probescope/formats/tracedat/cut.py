@@ -64,17 +64,14 @@ class TraceCut:
             return
         cpus = batch.cpu[which].astype(np.int64)
         keys = cpus if buffers is None else buffers[which].astype(np.int64) << 32 | cpus
+        losses = list(_losses(batch, buffers))
         for key in np.unique(keys).tolist():
             buffer, cpu = key >> 32, key & 0xFFFFFFFF
             mine = which[keys == key]
             layout = self._layouts[buffer]
             if layout is None:
                 continue
-            lost = [
-                (int(np.searchsorted(mine, at)), record.count)
-                for at, record in batch.between
-                if isinstance(record, LostEvents) and record.cpu == cpu
-            ]
+            lost = [(int(np.searchsorted(mine, at)), count) for at, key_of, count in losses if key_of == key]
             file = self._file(buffer, cpu)
             for page in pages(raw, mine, batch.time[mine], layout, lost):
                 file.write(page)
@@ -117,6 +114,14 @@ class TraceCut:
             clock=c.clock or "local",
             options=tuple((n, d) for n, d in c.options if n in KEPT),
         )
+
+
+def _losses(batch: EventBatch, buffers: Column | None) -> Iterator[tuple[int, int, int]]:
+    """(index of the event after, buffer and CPU, how many). The event after is of the same buffer."""
+    for at, record in batch.between:
+        if isinstance(record, LostEvents) and at < batch.count and int(batch.cpu[at]) == record.cpu:
+            buffer = 0 if buffers is None else int(buffers[at])
+            yield at, buffer << 32 | record.cpu, record.count
 
 
 def _temporary() -> Any:

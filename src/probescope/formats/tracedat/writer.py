@@ -72,6 +72,11 @@ def _zstd(data: bytes) -> bytes:
 _PACKERS: dict[str, Callable[[bytes], bytes] | None] = {"none": None, "zlib": _zlib, "zstd": _zstd}
 
 
+def _raw(text: str) -> bytes:
+    """Bytes that were no UTF-8 when they were read are what they were."""
+    return text.encode("utf-8", "surrogateescape")
+
+
 class _Writer:
     def __init__(self, file: BinaryIO, head: Head) -> None:
         self.file, self.head = file, head
@@ -89,7 +94,7 @@ class _Writer:
     # --- bodies, the same in both versions ---
 
     def header_info(self) -> bytes:
-        page, event = self.head.header_page.encode(), self.head.header_event.encode()
+        page, event = map(_raw, (self.head.header_page, self.head.header_event))
         return b"header_page\0" + self.sized(page) + b"header_event\0" + self.sized(event)
 
     def sized(self, data: bytes) -> bytes:
@@ -97,14 +102,14 @@ class _Writer:
 
     def ftrace_formats(self) -> bytes:
         texts = self.head.formats.get("ftrace", ())
-        return self.pack("I", len(texts)) + b"".join(self.sized(text.encode()) for text in texts)
+        return self.pack("I", len(texts)) + b"".join(self.sized(_raw(text)) for text in texts)
 
     def event_formats(self) -> bytes:
         systems = [(name, texts) for name, texts in self.head.formats.items() if name != "ftrace"]
         out = self.pack("I", len(systems))
         for name, texts in systems:
-            out += name.encode() + b"\0" + self.pack("I", len(texts))
-            out += b"".join(self.sized(text.encode()) for text in texts)
+            out += _raw(name) + b"\0" + self.pack("I", len(texts))
+            out += b"".join(self.sized(_raw(text)) for text in texts)
         return out
 
     def long_text(self, data: bytes) -> bytes:
@@ -138,7 +143,7 @@ class _Version6(_Writer):
         self.file.write(self.pack("I", cpus) + b"options  \0")
         for number, data in h.options:
             self.file.write(self.pack("HI", number, len(data)) + data)
-        clock = f"[{h.clock}]".encode()
+        clock = _raw(f"[{h.clock}]")
         self.file.write(self.pack("HI", o.TRACECLOCK, len(clock) + 1) + clock + b"\0")
         instances = [self._instance(b.name) for b in buffers[1:]]
         self.file.write(self.pack("H", o.DONE))
@@ -152,7 +157,7 @@ class _Version6(_Writer):
                 self._fill(table + 16 * cpu, self.pack("QQ", *self.pages(pieces)))
 
     def _instance(self, name: str) -> int:
-        data = name.encode() + b"\0"
+        data = _raw(name) + b"\0"
         self.file.write(self.pack("HI", o.BUFFER, 8 + len(data)))
         at = self.file.tell()
         self.file.write(bytes(8) + data)
@@ -219,7 +224,7 @@ class _Version7(_Writer):
         self.file.seek(begin - 8)
         self.file.write(self.pack("Q", end - begin))
         self.file.seek(end)
-        data = self.pack("Q", at) + buffer.name.encode() + b"\0" + self.head.clock.encode() + b"\0"
+        data = self.pack("Q", at) + _raw(buffer.name) + b"\0" + _raw(self.head.clock) + b"\0"
         data += self.pack("II", self.head.page_size, len(cpus))
         return data + b"".join(self.pack("IQQ", *cpu) for cpu in cpus)
 

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from probescope.formats.perfdata.cut import Cut, Samples
+from probescope.formats.perfdata.cut import NO_NAME, Cut, Samples
 from probescope.model.recording import EventBatch
 from probescope.views.export.selection import Selection
 
@@ -140,7 +140,7 @@ def _present(source: TraceSource) -> list[int]:
 
 def _features(source: TraceSource) -> dict[str, Any]:
     m = source.machine
-    texts = {"HOSTNAME": m.hostname, "OSRELEASE": m.release, "ARCH": m.arch}
+    texts = {"HOSTNAME": m.hostname or NO_NAME, "OSRELEASE": m.release, "ARCH": m.arch}
     out: dict[str, Any] = {name: text for name, text in texts.items() if text}
     return out | ({"NRCPUS": (m.cpus, m.cpus)} if m.cpus else {})
 
