@@ -14,9 +14,15 @@ TRACE_DAT = b"\x17\x08\x44tracing"
 
 
 def open_recording(path: str) -> PerfData | TraceDat:
-    """A perf.data (file or directory) or a trace.dat. Raises UsageError where it cannot be opened, FormatError where it
-    is neither."""
+    """A perf.data (file or directory), a trace.dat, or ``-``: perf's, through standard input. Raises UsageError where
+    it cannot be opened, FormatError where it is neither."""
     try:
+        if path == "-":
+            import sys
+
+            from probescope.formats.perfdata import open_perfdata
+
+            return open_perfdata(sys.stdin.buffer)
         if _begins(path, TRACE_DAT):
             from probescope.formats.tracedat import open_tracedat
 

@@ -12,11 +12,13 @@ from probescope.ir.needs import Needs, needs
 from probescope.ir.program import Clause, Program
 from probescope.model.plan import Choice, Plan, RunOnEvents, SampleEvent, Step
 from probescope.model.site import (
+    Constant,
     FentryAttach,
     IterAttach,
     KprobeAttach,
     PerfAttach,
     RawTracepointAttach,
+    Reg,
     Site,
     TracepointAttach,
     UprobeAttach,
@@ -33,6 +35,8 @@ PERF_TYPE_TRACEPOINT = 2
 COST_NS = 680
 """Of a sample that is read, on the traced side (costs.py, "perf record")."""
 MOST_EVENTS = 512
+IN_REGISTERS = 6
+"""Arguments of functions, on x86-64; AArch64 has two more."""
 
 _CONTEXT = dict.fromkeys(("pid", "tid", "cpu", "comm", "nsecs", "cgroup", "usermode", "cpid"), "")
 _OFFER = Offer("perf", {**ALWAYS, **_CONTEXT}, clocks=frozenset({"", "boot"}))
@@ -164,10 +168,18 @@ def _unanswered(program: Program, request: PlanRequest) -> Iterator[Diagnostic]:
 def _missing(program: Program, clause: Clause, site: Site) -> tuple[str, ...]:
     if runs_itself(clause):
         return lacking(program, clause, _OWN)
-    if isinstance(site.attach, KprobeAttach | UprobeAttach):
-        return lacking(program, clause, _PROBES)
+    if isinstance(site.attach, KprobeAttach | UprobeAttach | PerfAttach):
+        return (*lacking(program, clause, _PROBES), *_in_memory(site, needs(clause)))
     syscall = isinstance(site.attach, TracepointAttach) and site.attach.category == "syscalls"
     return lacking(program, clause, replace(_OFFER, user_alone=syscall))
+
+
+def _in_memory(site: Site, n: Needs) -> Iterator[str]:
+    """Arguments that no register holds."""
+    for i in sorted(n.args):
+        where = site.args[i].where if site.args is not None and i < len(site.args) else None
+        if not isinstance(where, Reg | Constant) if site.args is not None else i >= IN_REGISTERS:
+            yield f"arg{i} is passed in memory, which samples do not hold"
 
 
 def _barred(site: Site, n: Needs, request: PlanRequest) -> str:

@@ -18,7 +18,8 @@ from probescope.diagnostics import nearest
 from probescope.errors import NoSuchProbe, ProbeError
 from probescope.model.probe import ProbeSpec
 from probescope.model.recording import EventType
-from probescope.model.site import Field, RecordedAttach, Site
+from probescope.model.site import DataLoc, Field, RecordedAttach, Site
+from probescope.model.types import Pointer
 from probescope.sources import registry
 from probescope.sources.context import ResolveContext
 from probescope.sources.globs import matches
@@ -127,7 +128,10 @@ class RecordedSites:
     def _fields(self, event: EventType, name: str) -> tuple[Field, ...]:
         syscall = name.startswith("syscalls:")
         found = (self._parser.recorded(f, syscall=syscall) for f in event.fields)
-        return tuple(f for f in found if f is not None)
+        # of arrays elsewhere in the record a program gets the address, and there is no memory to look into
+        return tuple(
+            f for f in found if f is not None and not (isinstance(f.where, DataLoc) and isinstance(f.type, Pointer))
+        )
 
     def _fail(self, spec: ProbeSpec) -> list[Site]:
         raise self._none(spec, f"{self._name} has no {spec}")

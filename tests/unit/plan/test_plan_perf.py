@@ -9,6 +9,7 @@ from probescope.ir.program import Action, Clause, MapDecl, Program
 from probescope.ir.stmt import Effect, Emit, MapUpdate
 from probescope.model.plan import RunOnEvents, SampleEvent, UserRun
 from probescope.model.site import (
+    Constant,
     CtxLoad,
     FentryAttach,
     Field,
@@ -16,6 +17,8 @@ from probescope.model.site import (
     IterAttach,
     PerfAttach,
     RawTracepointAttach,
+    Reg,
+    RegMem,
     Site,
     TracepointAttach,
     UprobeAttach,
@@ -141,6 +144,28 @@ def test_arguments_of_functions_come_by_their_registers():
         plan((probe, [MapUpdate("n", e.Arg(U64, 2))], None), maps=(MapDecl("n", U64, Agg("count")),)), SampleEvent
     )
     assert "regs_intr" in event.parts
+
+
+@pytest.mark.parametrize(
+    ("where", "refused"),
+    [(Reg("ax", 4, signed=True), False), (Constant(5), False), (RegMem("bp", -20, 4), True)],
+)
+def test_arguments_of_usdt_probes_are_where_their_notes_say(where, refused):
+    """Registers and constants come along; memory does not."""
+    args = (Field("arg0", U64, where),)
+    probe = Site("usdt:/bin/x:a:b", "usdt", UprobeAttach("/bin/x", 0x1000), args=args)
+    clause, maps = (probe, [MapUpdate("n", e.Arg(U64, 0))], None), (MapDecl("n", U64, Agg("count")),)
+    if refused:
+        with pytest.raises(ScriptError, match="arg0 is passed in memory"):
+            plan(clause, maps=maps)
+    else:
+        assert steps(plan(clause, maps=maps), SampleEvent)
+
+
+def test_the_seventh_argument_is_not_in_a_register():
+    probe = Site("uprobe:/bin/x:f", "uprobe", UprobeAttach("/bin/x", 0x1000))
+    with pytest.raises(ScriptError, match="arg6 is passed in memory"):
+        plan((probe, [MapUpdate("n", e.Arg(U64, 6))], None), maps=(MapDecl("n", U64, Agg("count")),))
 
 
 def test_too_many_probes_are_told():

@@ -12,6 +12,7 @@ from probescope.evaluate.columns.values import Coded, Values, dtype_of, take
 from probescope.formats.tracing.fields import Records
 from probescope.model.arch import X86_64, by_name
 from probescope.model.recording import Ragged
+from probescope.model.site import Constant, Reg
 from probescope.model.types import Array, Opaque, String, Type, is_scalar, signed, width
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from probescope.evaluate.columns.values import Column
     from probescope.model.arch import Arch
     from probescope.model.recording import EventType, Machine
+    from probescope.model.site import Field
 
 CPUMODE, USER = 7, 2
 """Of the misc word of a sample (include/uapi/linux/perf_event.h, PERF_RECORD_MISC_CPUMODE_MASK and _USER)."""
@@ -27,7 +29,8 @@ CPUMODE, USER = 7, 2
 
 class Whole:
     """What all kinds of a batch share. ``start_ns``: when the program began, by the clock of the events. ``registers``:
-    names of those in ``EventBatch.registers_intr``, in their order. ``cpid``: of the program of -c."""
+    names of those in ``EventBatch.registers_intr``, in their order. ``cpid``: of the program of -c. ``arguments``:
+    those that a site defines itself, by its number."""
 
     def __init__(
         self,
@@ -37,9 +40,10 @@ class Whole:
         start_ns: int,
         registers: Sequence[str] = (),
         cpid: int = 0,
+        arguments: Callable[[int], tuple[Field, ...] | None] = lambda _: None,
     ) -> None:
         self.told, self.table, self.machine, self.start_ns = told, table, machine, start_ns
-        self.registers, self.cpid = registers, cpid
+        self.registers, self.cpid, self.arguments = registers, cpid, arguments
         self._stacks: tuple[Column | None] | None = None
         self._columns: dict[object, Values] = {}
 
@@ -86,11 +90,18 @@ class Kind:
         return self._kept(("register", name), lambda: self._register(name))
 
     def argument(self, index: int) -> Values:
-        """By the calling convention, out of its register. Raises KeyError for those that are passed in memory."""
-        regs = self._arch().arg_regs
-        if index >= len(regs):
-            raise KeyError(f"arg{index}")
-        return self.register(regs[index])
+        """Where the site says, else by the calling convention. Raises KeyError for those that are in memory."""
+        own, regs = self._whole.arguments(self._site), self._arch().arg_regs
+        match own[index].where if own is not None else None:
+            case Constant(value=value):
+                return np.full(self.count, value & (1 << 64) - 1, np.uint64)
+            case Reg(name=name, size=size, signed=sign):
+                low = cast("Column", self.register(name)).astype(f"{'i' if sign else 'u'}{size}")
+                return low.astype(np.int64).view(np.uint64) if sign else low.astype(np.uint64)
+            case None if own is None and index < len(regs):
+                return self.register(regs[index])
+            case _:
+                raise KeyError(f"arg{index}")
 
     def returned(self) -> Values:
         return self.register(self._arch().ret_reg)

@@ -35,6 +35,7 @@ class StreamSide:
     def __init__(self, program: Program, plan: StreamPlan, options: SessionOptions, feed: Feed, who: Who) -> None:
         self.program, self.plan, self.options = program, plan, options
         self.feed, self.who = feed, who
+        self._sites = program.sites
         self.store = MemoryStore(program)
         self.maps = MemoryMaps(self.store)
         self.failures: list[Failure] = []
@@ -139,7 +140,15 @@ class StreamSide:
 
     def _firings(self, told: Told) -> list[Firing]:
         batch, out = told.batch, []
-        whole = Whole(told, self.table, self.feed.machine, self._start_ns, self.registers, self.cpid)
+        whole = Whole(
+            told,
+            self.table,
+            self.feed.machine,
+            self._start_ns,
+            self.registers,
+            self.cpid,
+            lambda n: self._sites[n].args,
+        )
         mine = batch.pid == self.options.pid if self.options.pid else None
         seen: dict[tuple[int, ...], Kind] = {}
         for clause, site, kinds in self.plan.kinds:

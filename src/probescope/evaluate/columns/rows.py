@@ -50,6 +50,12 @@ class Row(Blank):
     def returned(self) -> Any:
         return self._value("returned", self._events.returned)
 
+    def call(self, name: str, args: tuple[Any, ...]) -> Any:
+        """An address of a program, with the space that it is in."""
+        if name != "usym":
+            raise KeyError(name)
+        return args[0], self._value("spaces", self._events.spaces)
+
     def _value(self, key: object, make: Callable[[], Any]) -> Any:
         column = self._columns.get(key)
         if column is None:
