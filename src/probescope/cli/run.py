@@ -14,7 +14,7 @@ from probescope.cli.streams import color_wanted, open_closed_streams
 from probescope.errors import SessionError
 
 if TYPE_CHECKING:
-    from probescope.api import Built
+    from probescope.api import Built, Request
     from probescope.cli.writer import Writer
     from probescope.ir.program import Program
     from probescope.model.site import Site
@@ -89,6 +89,7 @@ def _other_options(p: argparse.ArgumentParser) -> None:
     about = "functions that may be probed, a line each, instead of available_filter_functions of tracefs"
     p.add_argument("--traceable-functions", default="", metavar="FILE", help=about)
     p.add_argument("--dry-run", action="store_true", help="compile, load and attach, then leave")
+    p.add_argument("--aot", metavar="FILE", help="write an executable that runs the program, and do not run it")
     p.add_argument("--info", action="store_true", help="what this machine can do (probescope doctor)")
 
 
@@ -110,6 +111,13 @@ def main(argv: list[str]) -> int:
 
         name, text = _script(args)
         return fmt.show(name, text)
+    if args.aot:
+        from probescope.cli import aot
+        from probescope.front import lower
+
+        request = _request(args, parameters, options)
+        lower(request)
+        return aot.write(args.aot, argv, request.text, args.file)
     return run(args, parameters, options)
 
 
@@ -132,11 +140,11 @@ def parse_arguments(argv: list[str]) -> tuple[argparse.Namespace, list[str], lis
     return args, words, after
 
 
-def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> int:
-    from probescope.api import Request, build
+def _request(args: argparse.Namespace, parameters: list[str], options: list[str]) -> Request:
+    from probescope.api import Request
 
     name, text = _script(args)
-    request = Request(
+    return Request(
         text=text,
         name=name,
         parameters=tuple(parameters),
@@ -160,6 +168,12 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         rehearsal=args.dry_run,
         terminal=args.output is None and os.isatty(1) and not args.raw,
     )
+
+
+def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> int:
+    from probescope.api import build
+
+    request = _request(args, parameters, options)
     if args.list:
         from probescope.front import lower
 
