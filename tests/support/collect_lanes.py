@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from probescope.collect.recorded.grounds import Grounds
-from probescope.collect.recorded.lanes import Dumps, Walk
+from probescope.collect.recorded.lanes import USER, Dumps, Walk
 from probescope.collect.recorded.past import Registers
 from probescope.debuginfo.eh_index import FrameIndex
 from probescope.debuginfo.elf import ElfFile
@@ -47,8 +47,9 @@ def walked(
     found = Walk(where, Dumps(words, starts, sizes, first.column(7)), first, where_of).run()
     out, at = [], 0
     for count in found.count.tolist():
-        out.append(found.frames[at : at + count].tolist())
-        at += count
+        assert found.frames[at] == USER
+        out.append(found.frames[at + 1 : at + 1 + count].tolist())
+        at += count + 1
     return out
 
 

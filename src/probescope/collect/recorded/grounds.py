@@ -28,6 +28,8 @@ ADDRESS_BITS = 47
 MOST_SPACES = 1 << 64 - ADDRESS_BITS - 1
 NO_RULE = 1
 """The number of the rule of what is not known (``unwind_rows.Rules``)."""
+SEEN_BITS = 16
+_ODD = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 
 Piece = tuple[int, int, int, bool]
@@ -51,6 +53,13 @@ class Grounds:
         self._ends: Column = np.zeros(0, np.uint64)
         self._shifts: Column = np.zeros(0, np.uint64)
         self._ruled: Column = np.zeros(0, np.bool_)
+        self._forget()
+
+    def _forget(self) -> None:
+        import numpy as np
+
+        self._seen = np.full(1 << SEEN_BITS, _MASK, np.uint64)  # no key: addresses end before
+        self._seen_rules = np.zeros(1 << SEEN_BITS, np.int32)
 
     def bases(self, spaces: Column) -> Column:
         """For each event's space its number, shifted to where keys have it, u8."""
@@ -62,6 +71,7 @@ class Grounds:
             self._numbers, fresh = {}, different.tolist()
             self._keys = self._ends = self._shifts = np.zeros(0, np.uint64)
             self._ruled = np.zeros(0, np.bool_)
+            self._forget()
         if fresh:
             self._add(fresh)
         found = np.array([self._numbers[s] for s in different.tolist()], np.uint64) << np.uint64(ADDRESS_BITS)
@@ -84,16 +94,28 @@ class Grounds:
             self._ruled = np.concatenate((self._ruled, ruled.astype(np.bool_)))
 
     def rules(self, bases: Column, addresses: Column) -> Column:
-        """The number of the rule at each address of a space, i4."""
+        """The number of the rule at each address of a space, i4. Few addresses are met again and again: most are found
+        in ``_seen``, by a hash of one multiplication."""
+        import numpy as np
+
+        keys = bases + addresses
+        if not len(keys) or int(addresses.max()) >> ADDRESS_BITS:
+            return self._looked_up(keys, addresses)
+        slots = (keys * np.uint64(_ODD)) >> np.uint64(64 - SEEN_BITS)
+        out: Column = self._seen_rules[slots]
+        new = np.flatnonzero(self._seen[slots] != keys)
+        if len(new):
+            out[new] = found = self._looked_up(keys[new], addresses[new])
+            self._seen[slots[new]], self._seen_rules[slots[new]] = keys[new], found
+        return out
+
+    def _looked_up(self, keys: Column, addresses: Column) -> Column:
         import numpy as np
 
         if not len(self._keys):
             return np.full(len(addresses), NO_RULE, np.int32)
-        keys = bases + addresses
         at = np.searchsorted(self._keys, keys, "right") - 1
         found = (at >= 0) & (keys < self._ends[at]) & self._ruled[at] & (addresses >> np.uint64(ADDRESS_BITS) == 0)
-        if found.all():
-            return self.rows.find(keys + self._shifts[at])
         out = np.full(len(addresses), NO_RULE, np.int32)
         some = np.flatnonzero(found)
         if len(some):

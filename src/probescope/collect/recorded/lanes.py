@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 DEPTH = 127
 """Frames of a stack (perf's own limit)."""
+USER = (1 << 64) - 512
+"""PERF_CONTEXT_USER: the mark before frames of the user's context."""
 MOST_ODD = 1 << 16
 """Steps of stacks that are walked at once by rules that fit in no column."""
 _EIGHT = 8
@@ -87,8 +89,8 @@ class Dumps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walked:
-    """``count``: frames of each lane; ``frames``: all of them, innermost first, lane after lane. ``cut``: stacks whose
-    outer part lies behind the end of their dump."""
+    """``count``: frames of each lane, at least one; ``frames``: all of them, innermost first, lane after lane, the mark
+    ``USER`` before those of each. ``cut``: stacks whose outer part lies behind the end of their dump."""
 
     count: Column
     frames: Column
@@ -190,14 +192,14 @@ class Walk:
 
 
 def _laid_out(count: int, shown: list[tuple[Column, Column]]) -> tuple[Column, Column]:
-    """Frames step by step -> lane by lane."""
+    """Frames step by step -> lane by lane, behind the mark of each."""
     import numpy as np
 
     depth = np.zeros(count, np.int64)
     for lanes, _ in shown:
         depth[lanes] += 1
-    begins = np.cumsum(depth) - depth
-    frames = np.zeros(int(depth.sum()), np.uint64)
+    begins = np.cumsum(depth + 1) - depth
+    frames = np.full(int(depth.sum()) + count, USER, np.uint64)
     for k, (lanes, addresses) in enumerate(shown):
         frames[begins[lanes] + k] = addresses
     return depth, frames

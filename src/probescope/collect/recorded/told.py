@@ -76,10 +76,11 @@ class Told:
         found = self._chains.get(stack)
         if found is None:
             space, addresses = self.stacks.chains[stack]
-            found = self._chains[stack] = tuple(self._along(space, addresses))
+            found = self._chains[stack] = tuple(self.along(space, addresses))
         return found
 
-    def _along(self, space: int, addresses: tuple[int, ...]) -> list[Frame]:
+    def along(self, space: int, addresses: tuple[int, ...]) -> list[Frame]:
+        """The same of addresses with their marks. Frames of one address of a space are the same objects, always."""
         user, kernel = self._expanded.setdefault(space, {}), self._expanded.setdefault(_KERNEL, {})
         out: list[Frame] = []
         known = user

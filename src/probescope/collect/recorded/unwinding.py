@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
-USER = (1 << 64) - 512
-"""PERF_CONTEXT_USER: the mark before frames of the user's context."""
 _DWARF = (0, 3, 2, 1, 4, 5, 6, 7, 16, -1, -1, -1, -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15)
 """Numbers that DWARF gives the registers of enum perf_event_x86_regs (arch/x86/include/uapi/asm/perf_regs.h)."""
 _NEEDED = {eh_evaluate.IP, eh_evaluate.SP, eh_evaluate.FP}
@@ -100,22 +98,32 @@ def registers_of(mask: int) -> dict[int, int]:
 
 
 def _joined(batch: EventBatch, count: Column, pieces: list[tuple[Column, Column]]) -> Ragged:
-    """Recorded frames, and behind them the mark and ``count`` unwound ones of each event."""
+    """Recorded frames, and behind them the mark and ``count`` unwound ones of each event. What was unwound stays where
+    it is, unless something was recorded before it."""
     import numpy as np
 
     old = batch.stacks
     before = old.size.astype(np.int64) if old is not None else np.zeros(batch.count, np.int64)
-    size = before + count + (count > 0)
-    start = np.cumsum(size) - size
-    values = np.zeros(int(size.sum()), np.uint64)
-    if old is not None and before.any():
-        place = spread(before)
-        values[np.repeat(start, before) + place] = old.values[np.repeat(old.start.astype(np.int64), before) + place]
-    values[(start + before)[count > 0]] = USER
+    size = count + (count > 0)
+    start = np.zeros(batch.count, np.int64)
+    at = 0
     for which, frames in pieces:
-        mine = count[which]
-        values[np.repeat((start + before)[which] + 1, mine) + spread(mine)] = frames
-    return Ragged(values, start, size)
+        start[which] = at + np.cumsum(size[which]) - size[which]
+        at += len(frames)
+    values = [frames for _, frames in pieces]
+    mixed = np.flatnonzero(before)
+    if old is not None and len(mixed):
+        head, tail = before[mixed], size[mixed]
+        unwound = np.concatenate(values)
+        whole = np.zeros(int(head.sum() + tail.sum()), np.uint64)
+        begins = np.cumsum(head + tail) - head - tail
+        place = spread(head)
+        whole[np.repeat(begins, head) + place] = old.values[np.repeat(old.start[mixed].astype(np.int64), head) + place]
+        place = spread(tail)
+        whole[np.repeat(begins + head, tail) + place] = unwound[np.repeat(start[mixed], tail) + place]
+        start[mixed], size[mixed] = at + begins, head + tail
+        values = [unwound, whole]
+    return Ragged(np.concatenate(values), start, size)
 
 
 def spread(sizes: Column) -> Column:

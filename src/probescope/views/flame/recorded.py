@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.alike import alike
+from probescope.collect.recorded.stacks import CONTEXT
 from probescope.views.flame.stacks import Group, StackSamples
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Sampled:
         self._width = max(1, -(-(times[1] - times[0] + 1) // SLOTS)) if known else 0
         self._nodes: dict[tuple[int, int], int] = {}
         self._names: dict[int, str] = {}
+        self._callers: dict[tuple[int, int, tuple[int, ...]], tuple[int, int]] = {}
         self._ips: dict[tuple[int, int, bool, int], int] = {}
 
     def add(self, told: ToldBatch, keep: Column | None = None) -> None:
@@ -93,10 +95,25 @@ class Sampled:
         key = (stack, name)
         found = self._nodes.get(key)
         if found is None:
-            frames = self._told.frames(stack) if stack >= 0 else ()
-            path = [self._told.tasks.names[name], *map(self._name, reversed(frames))]
-            found = self._nodes[key] = self.samples.node(path)
+            space, addresses = self._told.stacks.chains[stack] if stack >= 0 else (-1, ())
+            found = self._nodes[key] = self._stacked(space, addresses, name)
         return found
+
+    def _stacked(self, space: int, addresses: tuple[int, ...], name: int) -> int:
+        """Most stacks differ in their innermost address alone: what called it is looked up as a whole. The first of
+        ``addresses`` is the mark of its context, or else all of them are followed."""
+        if len(addresses) < 3 or addresses[0] < CONTEXT or addresses[1] >= CONTEXT:
+            return self.samples.node(self._path(space, addresses, name))
+        callers = (space, name, (addresses[0], *addresses[2:]))
+        known = self._callers.get(callers)
+        if known is None:
+            path = self._path(space, callers[2], name)
+            known = self._callers[callers] = (self.samples.node(path), len(path))
+        innermost = self._told.along(space, addresses[:2])
+        return self.samples.node(map(self._name, reversed(innermost)), *known)
+
+    def _path(self, space: int, addresses: tuple[int, ...], name: int) -> list[str]:
+        return [self._told.tasks.names[name], *map(self._name, reversed(self._told.along(space, addresses)))]
 
     def _name(self, frame: Frame) -> str:
         """Frames of stacks are few objects, which are kept: their identity is enough."""

@@ -46,9 +46,10 @@ class StackSamples:
     _nodes: dict[tuple[int, int], int] = field(default_factory=dict)
     _known: dict[Group, int] = field(default_factory=dict)
 
-    def node(self, stack: Iterable[str]) -> int:
-        """The node of a stack, outermost frame first. Raises LimitError past ``MAX_NODES`` or ``MAX_DEPTH``."""
-        at = 0
+    def node(self, stack: Iterable[str], start: int = 0, above: int = 0) -> int:
+        """The node of a stack, outermost frame first; or of what goes on at the node ``start``, which has so many
+        ``above`` it. Raises LimitError past ``MAX_NODES`` or ``MAX_DEPTH``."""
+        at = start
         for depth, name in enumerate(stack):
             frame = self._names.get(name)
             if frame is None:
@@ -56,7 +57,7 @@ class StackSamples:
                 self.frames.append(name)
             below = self._nodes.get((at, frame))
             if below is None:
-                below = self._grow(at, frame, depth)
+                below = self._grow(at, frame, above + depth)
             at = below
         return at
 
