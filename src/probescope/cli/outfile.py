@@ -17,70 +17,69 @@ if TYPE_CHECKING:
 
 class OutFile:
     """``file`` to write into; ``size`` in bytes when it is done. ``packed``: through gzip. ``seeks``: the file must be
-    seekable, also where stdout is not. Leaving it with an error leaves nothing behind."""
+    seekable, whatever it ends up in. Leaving it with an error leaves nothing behind."""
 
     def __init__(self, name: str, *, packed: bool = False, seeks: bool = False) -> None:
         self.name = name
         self.size = 0
-        self._seeks, self._packed = seeks, packed
-        self._temporary = ""
-        self._packer: BinaryIO | None = None
+        self._packed = packed
+        self._whole = False
+        self._part = "" if _streams(name) else f"{name}.part{os.getpid()}"
+        self._apart = seeks and (packed or not self._part)  # written elsewhere first
 
     def __enter__(self) -> Self:
         self._under = self._opened()
-        self.file = self._under
-        if self._packed:
-            import gzip
-
-            self._packer = self.file = cast("BinaryIO", gzip.GzipFile(fileobj=self._under, mode="wb", mtime=0))
+        if self._apart:
+            self.file = cast("BinaryIO", tempfile.TemporaryFile())
+        else:
+            self.file = _through_gzip(self._under) if self._packed else self._under
         return self
 
     def _opened(self) -> BinaryIO:
-        if self._streams():
-            if self._seeks:
-                return cast("BinaryIO", tempfile.TemporaryFile())
-            return sys.stdout.buffer if self.name == "-" else self._open(self.name)
-        self._temporary = f"{self.name}.part{os.getpid()}"
-        return self._open(self._temporary)
-
-    def _streams(self) -> bool:
-        """To stdout, or to something that is no regular file and must stay what it is."""
+        if self.name == "-":
+            return sys.stdout.buffer
         try:
-            return self.name == "-" or not stat.S_ISREG(os.stat(self.name).st_mode)
-        except OSError:
-            return False
-
-    def _open(self, name: str) -> BinaryIO:
-        try:
-            return open(name, "w+b" if self._temporary else "wb")
+            return open(self._part or self.name, "w+b" if self._part else "wb")
         except OSError as e:
             raise UsageError(f"cannot write {self.name}: {e.strerror}") from e
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        if self._packer is not None and kind is None:
-            self._packer.close()
-        if kind is None:
-            self._finish()
-        if self._under is not sys.stdout.buffer:
-            self._under.close()
-        if self._temporary:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
             if kind is None:
-                os.replace(self._temporary, self.name)
-            else:
-                os.unlink(self._temporary)
+                self._finish()
+        finally:
+            if self.file is not self._under:
+                self.file.close()
+            if self._under is not sys.stdout.buffer:
+                self._under.close()
+            if self._part and (kind is not None or not self._whole):
+                os.unlink(self._part)
+        if self._part and kind is None:
+            os.replace(self._part, self.name)
 
     def _finish(self) -> None:
-        under = self._under
-        under.flush()
-        if self._temporary or self._seeks:
-            self.size = under.seek(0, 2)
-        if self._streams() and self._seeks:
-            under.seek(0)
-            if self.name == "-":
-                shutil.copyfileobj(under, sys.stdout.buffer)
-                sys.stdout.buffer.flush()
-            else:
-                with self._open(self.name) as out:
-                    shutil.copyfileobj(under, out)
+        if self._apart:
+            self.file.seek(0)
+            out = _through_gzip(self._under) if self._packed else self._under
+            shutil.copyfileobj(self.file, out)
+        else:
+            out = self.file
+        if self._packed:
+            out.close()
+        self._under.flush()
+        self.size = self._under.seek(0, os.SEEK_END) if self._part else 0
+        self._whole = True
+
+
+def _streams(name: str) -> bool:
+    """To stdout, or to something that is no regular file and must stay what it is."""
+    try:
+        return name == "-" or not stat.S_ISREG(os.stat(name).st_mode)
+    except OSError:
+        return False
+
+
+def _through_gzip(under: BinaryIO) -> BinaryIO:
+    import gzip
+
+    return cast("BinaryIO", gzip.GzipFile(fileobj=under, mode="wb", mtime=0))

@@ -6,6 +6,8 @@ import gzip
 import io
 import itertools
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -164,3 +166,36 @@ def test_parquet_without_duckdb(stacks: Path, tmp_path: Path, monkeypatch, capsy
     assert main(["export", str(stacks), "-o", str(tmp_path / "x.parquet")]) == 2
     assert "pip install 'probescope[tables]'" in capsys.readouterr().err
     assert not (tmp_path / "x.parquet").exists()
+
+
+@pytest.mark.parametrize("way", ["file", "stdout", "gzip", "fifo"])
+def test_perf_data_wherever_it_goes(recording: Path, tmp_path: Path, way: str) -> None:
+    """Its writer goes back to the header at the end, which pipes and gzip cannot."""
+    direct = tmp_path / "direct.data"
+    assert main(["export", str(recording), "--pid", "10", "-q", "-o", str(direct)]) == 0
+    out = tmp_path / ("out.data.gz" if way == "gzip" else "out.data")
+    command = [sys.executable, "-m", "probescope", "export", str(recording), "--pid", "10", "-q", "--to", "perf.data"]
+    if way == "fifo":
+        os.mkfifo(out)
+        with subprocess.Popen([*command, "-o", str(out)]) as running, out.open("rb") as f:
+            got = f.read()
+        assert running.returncode == 0
+        assert out.is_fifo()
+    elif way == "stdout":
+        got = subprocess.run(command, check=True, capture_output=True).stdout
+    else:
+        subprocess.run([*command, "-o", str(out)], check=True)
+        got = out.read_bytes()
+    assert (gzip.decompress(got) if way == "gzip" else got) == direct.read_bytes()
+    assert not list(tmp_path.glob("*.part*"))
+
+
+def test_a_full_disk_is_told_and_nothing_is_left(stacks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(stacks), "--to", "speedscope", "-o", "/dev/full"]) == 1
+    assert "cannot write the output: No space left on device" in capsys.readouterr().err
+
+
+def test_an_old_file_stays_until_the_new_one_is_whole(recording: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("old")
+    assert main(["export", str(recording), "--pid", "99", "-o", str(tmp_path / "x.csv")]) == 1
+    assert (tmp_path / "x.csv").read_text() == "old"
