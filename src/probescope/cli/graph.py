@@ -69,7 +69,7 @@ def parser() -> Parser:
         metavar="SYSTEM:EVENT",
         help="print these events among the calls",
     )
-    p.add_argument("-b", "--buffer-size", type=_size, default=0, metavar="KB", help="of each CPU")
+    p.add_argument("-b", "--buffer-size", type=_size, default=8192, metavar="KB", help="of each CPU (8192)")
     p.add_argument("--seconds", type=_seconds, default=0.0, metavar="S", help="end after so long")
     p.add_argument("--summary", action="store_true", help="a line for each function instead of the tree")
     p.add_argument("--histogram", action="store_true", help="how the times of each root are spread")
