@@ -96,10 +96,11 @@ class Armed:
     def _names(self, file: str, names: tuple[str, ...], *, own: bool) -> None:
         for name in names:
             try:
+                # a word without an end is looked at when the file is closed, and what is wrong with it is not told
                 if own:
-                    tracefs.write(file, name, self.base)
+                    tracefs.write(file, name + "\n", self.base)
                 else:
-                    self._borrowed.write(file, name)
+                    self._borrowed.write(file, name + "\n")
             except KernelError as e:
                 raise no_function(name, e) from e
 

@@ -89,7 +89,7 @@ class FtraceRun:
             if batch is not None:
                 yield batch
             if not live.busy:
-                host().poll(self._wakers(), min(LOOK_MS, max(0, int((until - time.monotonic()) * 1000))))
+                host().poll(self._wakers(), int(min(LOOK_MS, max(0, (until - time.monotonic()) * 1000))))
         armed.stop()
         while (batch := live.read()) is not None or live.busy:
             if batch is not None:
