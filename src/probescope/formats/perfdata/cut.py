@@ -23,8 +23,8 @@ from probescope.formats.perfdata.writer import PerfDataWriter, WrittenEvent
 from probescope.frozen import dataclass
 
 if TYPE_CHECKING:
+    from probescope.formats.perfdata.blocks import Block
     from probescope.formats.perfdata.reader import PerfData
-    from probescope.formats.perfdata.stream import Block
 
     Column = np.ndarray[Any, Any]
 

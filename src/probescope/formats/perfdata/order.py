@@ -202,10 +202,9 @@ def joined(going: list[Held], pool: Pool) -> Rows:
     main = max(going, key=lambda held: held.words)
     target = main.rows.buffer
     alien = [held for held in going if held.rows.buffer is not target]
-    place = target.take_room(sum(held.words for held in alien))
+    place = target.take_room(sum(int(held.rows.size.sum()) for held in alien)) if alien else 0
     if place < 0:
-        alien = going
-        total = sum(held.words for held in going)
+        total = sum(int(held.rows.size.sum()) for held in going)
         target = Buffer(pool.bytes(total * 8), 0, False)
         target.big = main.rows.buffer.big
         if target.big:
@@ -215,7 +214,7 @@ def joined(going: list[Held], pool: Pool) -> Rows:
     for held in going:
         if held.rows.buffer is not target:
             at.append(moved(held.rows, target, place))
-            place += held.words
+            place += int(held.rows.size.sum())
         else:
             at.append(held.rows.at)
     return Rows(

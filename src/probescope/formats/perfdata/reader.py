@@ -13,6 +13,7 @@ import numpy as np
 from probescope.errors import FormatError
 from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.attr import Attr
+from probescope.formats.perfdata.blocks import Block
 from probescope.formats.perfdata.buffers import Pool
 from probescope.formats.perfdata.columns import Columns
 from probescope.formats.perfdata.container import MOST_SECTION, Container, read_container
@@ -24,7 +25,7 @@ from probescope.formats.perfdata.ids import Events
 from probescope.formats.perfdata.mapped import mapped
 from probescope.formats.perfdata.meta import BuildId, Meta
 from probescope.formats.perfdata.order import Order, Rows
-from probescope.formats.perfdata.stream import Block, Stream
+from probescope.formats.perfdata.stream import Stream
 from probescope.model.recording import Damage, EventBatch, EventType, Machine
 
 if TYPE_CHECKING:
@@ -281,8 +282,8 @@ class PerfData:
         self.aux_bytes += stream.aux_bytes
 
     def _metadata(self, block: Block) -> None:
-        kinds = block.heads.astype(np.uint32)
-        for i in np.flatnonzero((kinds >= r.USER_START) & (kinds != r.FINISHED_ROUND)).tolist():
+        kinds = block.kinds_of_others
+        for i in block.others[(kinds >= r.USER_START) & (kinds != r.FINISHED_ROUND)].tolist():
             head, at = int(block.heads[i]), int(block.at[i])
             body = block.buffer.data[at * 8 + 8 : at * 8 + (head >> 48)].tobytes()
             self._record(head & 0xFFFFFFFF, head >> 32 & 0xFFFF, body, block.base + at * 8)
@@ -296,11 +297,9 @@ class PerfData:
 
     def _sorted_out(self, block: Block) -> tuple[Words, Places, Places]:
         """The kernel's records of a block, counted; and how many of them came before the end of each round."""
-        kinds = block.heads.astype(np.uint32)
-        others = np.flatnonzero(kinds != r.SAMPLE)
-        kinds_of_others = kinds[others]
-        counts = np.bincount(np.minimum(kinds_of_others, np.uint32(128)), minlength=129).tolist()
-        counts[r.SAMPLE] = len(kinds) - len(others)
+        others, kinds = block.others, block.kinds_of_others
+        counts = np.bincount(np.minimum(kinds, np.uint32(128)), minlength=129).tolist()
+        counts[r.SAMPLE] = len(block.heads) - len(others)
         for kind, count in enumerate(counts):
             if count:
                 number = kind if kind < 128 else r.SIMPLEPERF_START
@@ -308,13 +307,14 @@ class PerfData:
         heads, at = block.heads, block.at
         marks = np.array(block.rounds, np.int64)
         if sum(counts[r.USER_START :]):
-            kept = kinds < r.USER_START
-            others = others[kinds_of_others >= r.USER_START]
-            before = others - np.arange(len(others))  # of the kernel's records
+            own = others[kinds >= r.USER_START]
             if counts[r.FINISHED_ROUND]:
-                marks = before[kinds[others] == r.FINISHED_ROUND]
+                rounds = others[kinds == r.FINISHED_ROUND]
+                marks = rounds - own.searchsorted(rounds)  # of the kernel's records
             elif len(marks):
-                marks = marks - np.searchsorted(others, marks)
+                marks = marks - own.searchsorted(marks)
+            kept = np.ones(len(heads), np.bool_)
+            kept[own] = False
             which = kept.nonzero()[0]
             heads, at = heads[which], at[which]
         return heads, at, marks

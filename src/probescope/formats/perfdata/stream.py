@@ -25,17 +25,16 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from probescope.formats.perfdata import records as r
+from probescope.formats.perfdata.blocks import Block, merged
 from probescope.formats.perfdata.buffers import ROOM, Buffer, Pool
 from probescope.formats.perfdata.damage import Tally
 from probescope.formats.perfdata.walk import heads_of, walk
 from probescope.formats.perfdata.zstd import Inflate
-from probescope.frozen import dataclass
 
 if TYPE_CHECKING:
     from typing import Any
 
     from probescope.formats.perfdata.mapped import Mapped
-    from probescope.formats.perfdata.walk import Places, Words
 
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -46,19 +45,6 @@ MOST_ODD = 4096  # a pipe of an old perf has some dozens
 SMALL = 256  # records
 MOST_MERGED = 4096
 COMPRESSED2_MOST = 65519  # zstd bytes that one of them can carry
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
-    """Whole records in ``buffer``. ``heads``: the records' first words as ``walk`` draws them; ``at``: word index
-    of each record. ``rounds``: numbers of records that were there when a round was finished outside. ``base``: place in
-    the file of the buffer's first byte, or of what it came out of."""
-
-    buffer: Buffer
-    heads: Words
-    at: Places
-    rounds: tuple[int, ...]
-    base: int
 
 
 #: Told of a record of perf's own that lies in no block: type, misc, body, place in the file.
@@ -119,7 +105,7 @@ class Stream:
         view = fresh.data
         have = ROOM + kept
         while have < len(fresh):
-            got = self.read_into(view[have:])
+            got = read_into(self.file, view[have:])
             if not got:
                 self.ended = True
                 break
@@ -129,14 +115,6 @@ class Stream:
         self.place += have - kept - ROOM
         self.buffer, self.at, self.whole = fresh[:have], ROOM, None
         return have - ROOM >= wanted
-
-    def read_into(self, view: memoryview) -> int:
-        into = getattr(self.file, "readinto", None)
-        if into is not None:
-            return int(into(view) or 0)
-        data = self.file.read(len(view))
-        view[: len(data)] = data
-        return len(data)
 
     @property
     def here(self) -> int:
@@ -369,11 +347,13 @@ class Stream:
             self.flat = bytearray()
 
 
-def merged(blocks: list[Block]) -> Block:
-    if len(blocks) == 1:
-        return blocks[0]
-    heads = np.concatenate([b.heads for b in blocks])
-    return Block(blocks[0].buffer, heads, np.concatenate([b.at for b in blocks]), (), blocks[0].base)
+def read_into(file: BinaryIO, view: memoryview) -> int:
+    into = getattr(file, "readinto", None)
+    if into is not None:
+        return int(into(view) or 0)
+    data = file.read(len(view))
+    view[: len(data)] = data
+    return len(data)
 
 
 def complete_later(rest: bytearray, big: bool) -> bool:

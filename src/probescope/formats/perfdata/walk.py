@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     Words = np.ndarray[Any, np.dtype[np.uint64]]
     Places = np.ndarray[Any, np.dtype[np.int64]]
+    Found = tuple[Places, Words]
+    """Records, and their heads."""
 
 #: Below, or where records are larger than that on average, one by one is as fast.
 LEAST_WORDS = 1 << 13
@@ -63,26 +65,28 @@ def walk(heads: Words) -> tuple[Places, Words, int]:
     pieces, at, stopped = _in_runs(heads)
     if not stopped:
         rest, at = _without_runs(heads, at)
-        pieces.append(rest)
-    places = pieces[0] if len(pieces) == 1 else np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
-    return places, heads.take(places), at
+        pieces.append((rest, heads.take(rest)))
+    if len(pieces) == 1:
+        return *pieces[0], at
+    places, found = zip(*pieces, strict=True) if pieces else ([np.zeros(0, np.int64)], [heads[:0]])
+    return np.concatenate(places), np.concatenate(found), at
 
 
-def _in_runs(heads: Words) -> tuple[list[Places], int, bool]:
+def _in_runs(heads: Words) -> tuple[list[Found], int, bool]:
     """Records as far as they come in runs; whether the walk is over."""
-    pieces: list[Places] = []
+    pieces: list[Found] = []
     at, end, patience = 0, len(heads), PATIENCE
     run = _Runs(heads)
     while at < end and patience > 0:
-        pieces.append(run.at(at))
+        count = run.at(at, pieces)
         at = run.end
-        if len(pieces[-1]) >= ENOUGH:
+        if count >= ENOUGH:
             patience = PATIENCE
             continue
         patience -= 1
         until = min(at + BETWEEN, end)
         some, at = _one_by_one(heads, at, until)
-        pieces.append(some)
+        pieces.append((some, heads.take(some)))
         if at < until:
             return pieces, at, True
     return pieces, at, at >= end
@@ -101,9 +105,9 @@ class _Runs:
         self.end = 0
         self._rounds: Places | None = None  # words that look like one, wherever they are
 
-    def at(self, at: int) -> Places:
-        """The run that begins here; none if it would be short."""
-        heads, pieces, look = self.heads, [], FIRST_LOOK
+    def at(self, at: int, pieces: list[Found]) -> int:
+        """Adds the run that begins here to ``pieces``; of how many records. None if it would be short."""
+        heads, look, count = self.heads, FIRST_LOOK, 0
         self.end = at
         while at + 1 < len(heads):
             head = int(heads[at])
@@ -116,10 +120,11 @@ class _Runs:
             some = self._equal(at, until, head, size >> 3)
             pieces.append(some)
             at = self.end
-            if at + (size >> 3) <= until or not len(some):
+            count += len(some[0])
+            if at + (size >> 3) <= until or not len(some[0]):
                 break
             look <<= 6
-        return np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
+        return count
 
     def _goes_on(self, at: int, head: int) -> bool:
         """Whether the next few are the same, without numpy's fixed costs."""
@@ -133,7 +138,7 @@ class _Runs:
                 return False
         return True
 
-    def _equal(self, at: int, until: int, head: int, step: int) -> Places:
+    def _equal(self, at: int, until: int, head: int, step: int) -> Found:
         """Between two ends of rounds, that is between two words that look like one, records of ``step`` words have
         known places, and so has the round behind them; what is not there ends the run."""
         rounds = self._between(at, until)
@@ -152,11 +157,11 @@ class _Runs:
         found = self.heads.take(places)
         good = (found & _SAME == np.uint64(head) & _SAME) | (found == _ROUND)
         if not good.all():
-            places = places[: int(good.argmin())]
+            wrong = int(good.argmin())
+            places, found = places[:wrong], found[:wrong]
         if len(places):
-            last = int(places[-1])
-            self.end = last + (1 if self.heads[last] == _ROUND else step)
-        return places
+            self.end = int(places[-1]) + (1 if found[-1] == _ROUND else step)
+        return places, found
 
     def _between(self, at: int, until: int) -> Places:
         if self._rounds is None:
