@@ -43,16 +43,17 @@ def parser(*, as_bpftrace: bool = False) -> Parser:
         kind, usage = BpftraceParser, usage.replace("probescope run", "bpftrace")
     p = kind("run", "Run a tracing program in the bpftrace language.", EXAMPLES, usage=usage)
     p.add_argument("--as-bpftrace", action="store_true", help=argparse.SUPPRESS)  # called by that name
-    _program_options(p)
+    _program_options(p, "--input" if as_bpftrace else "-i")  # bpftrace has no -i
     add_output_options(p)
     _other_options(p)
     return p
 
 
-def _program_options(p: argparse.ArgumentParser) -> None:
+def _program_options(p: argparse.ArgumentParser, short: str) -> None:
     p.add_argument("words", nargs="*", metavar="FILE", help="script to run (- is stdin), then its parameters")
     p.add_argument("-e", dest="program", metavar="PROGRAM", help="the program itself")
-    p.add_argument("-i", "--input", default="", metavar="FILE", help="answer from a recording: perf.data or trace.dat")
+    about = "answer from a recording: perf.data or trace.dat"
+    p.add_argument(*{short: 0, "--input": 0}, dest="input", default="", metavar="FILE", help=about)
     p.add_argument("-p", "--pid", type=process_id, default=0, help="trace only this process")
     p.add_argument("-c", "--cmd", metavar="COMMAND", help="start a program, trace until it ends; cpid is its pid")
     p.add_argument(
