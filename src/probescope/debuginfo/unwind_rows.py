@@ -5,8 +5,8 @@ Each file has a window of 2**44 addresses of its own; all rows lie in one sorted
     keys   window << 44 | virtual address       ascending
     rules  number of the rule from there on     UNREAD where no function was read yet
 
-Functions are read when an address of them is looked up first. A rule that fits in columns is of kind NEAR, AT or
-SIGNAL; the others are followed one by one (``eh_evaluate``).
+Functions are read when an address of them is looked up first. A rule that fits in columns is of kind NEAR, AT, SIGNAL
+or PLT; the others are followed one by one (``eh_evaluate``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from probescope.debuginfo.eh_index import FrameIndex
-from probescope.debuginfo.eh_rules import UNDEFINED, Rule
-from probescope.debuginfo.unwind_table import dereferenced
+from probescope.debuginfo.eh_rules import UNDEFINED, Kept, Rule
+from probescope.debuginfo.unwind_table import PLT_RULE, dereferenced
 from probescope.frozen import dataclass
 
 if TYPE_CHECKING:
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
-UNREAD, GAP, END, NEAR, AT, SIGNAL, ODD = range(7)
+UNREAD, GAP, END, NEAR, AT, SIGNAL, PLT, ODD = range(8)
 """Not read yet; not known; the outermost function; CFA = register + number; CFA at register + number; a signal's
-trampoline, whose caller's registers are all kept beside the stack pointer; another rule."""
+trampoline, whose caller's registers are all kept beside the stack pointer; jumps of 16 bytes each, from byte ``number``
+on with a word more on the stack; another rule."""
 WINDOW_BITS = 44
 MOST_WINDOWS = 1 << 18
 _FP, _SP = 6, 7
 _DEREF = b"\x06"
+_RETURN = Kept("at", -8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +95,9 @@ def _packed(rule: Rule, signal: bool) -> _Packed:
         return _Packed(END)
     if rule.register < 0 and not rule.code:
         return _Packed(GAP)
+    plt = PLT_RULE.fullmatch(rule.code) if rule.code and rule.ret == _RETURN and rule.frame.how == "same" else None
+    if plt:
+        return _Packed(PLT, False, plt[1][0] - 0x30, 0, -8)
     where = dereferenced(rule.code) if rule.code else (rule.register, rule.offset)
     if where is None or where[0] not in (_FP, _SP):
         return _Packed(ODD)

@@ -28,7 +28,7 @@ _RETURN = Kept("at", -8)
 _DEREF = 0x06
 _BREG = 0x70
 # DW_OP_breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus: the linker's own of .plt
-_PLT = re.compile(rb"\x77\x08\x80\x00\x3f\x1a([\x30-\x3f])\x2a\x33\x24\x22", re.DOTALL)
+PLT_RULE = re.compile(rb"\x77\x08\x80\x00\x3f\x1a([\x30-\x3f])\x2a\x33\x24\x22", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def pack(rule: Rule, *, signal: bool = False) -> int:
     if not rule.code:
         kind = {_SP: u.SP, _FP: u.FP}.get(rule.register)
         return u.OTHER if kind is None or rule.offset % 8 else u.pack_rule(kind, rule.offset // 8, slot)
-    plt = _PLT.fullmatch(rule.code)
+    plt = PLT_RULE.fullmatch(rule.code)
     if plt:
         return u.pack_rule(u.PLT, plt[1][0] - 0x30, slot)
     where = dereferenced(rule.code)

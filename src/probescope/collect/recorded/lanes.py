@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.past import Past, Registers, Step
 from probescope.debuginfo import eh_evaluate
-from probescope.debuginfo.unwind_rows import AT, GAP, NEAR, ODD, SIGNAL
+from probescope.debuginfo.unwind_rows import AT, GAP, NEAR, ODD, PLT, SIGNAL
 from probescope.frozen import dataclass
 
 if TYPE_CHECKING:
@@ -141,6 +141,10 @@ class Walk:
         kind, saved = columns.kind[rules], columns.saved[rules]
         cfa = np.where(columns.by_frame[rules], fp, sp) + columns.number[rules]
         plain = kind == NEAR
+        jumps = np.flatnonzero(kind == PLT)
+        if len(jumps):
+            pushed = (ip[jumps] & np.uint64(15)) >= columns.number[rules[jumps]]
+            cfa[jumps], plain[jumps] = sp[jumps] + np.where(pushed, np.uint64(16), np.uint64(8)), True
         behind = np.flatnonzero((kind == AT) | (kind == SIGNAL))
         if len(behind):
             cfa[behind], plain[behind] = self._active.only(behind).read(cfa[behind])
