@@ -9,6 +9,7 @@ from pathlib import Path
 
 from probescope.lang.bt.builtins import BUILTINS
 from probescope.lang.bt.config import Config
+from probescope.lang.bt.config_about import ABOUT, VARIABLES
 from probescope.lang.bt.functions import FUNCTIONS, Function
 from probescope.model.probe import SHORT_NAMES
 
@@ -54,10 +55,15 @@ def builtins() -> str:
 def config() -> str:
     defaults = Config()
     names = [f.name for f in Config.__fields__ if f.name != "explicit"]  # type: ignore[attr-defined]
-    rows = [f"| `{n}` | `{getattr(defaults, n)!r}` |\n" for n in names]
+    rows = [f"| `{n}` | `{getattr(defaults, n)!r}` | {ABOUT[n]} |\n" for n in names]
     text = "Set in the script, `config = { max_strlen = 128 }`, or by the environment, which wins: "
     text += "`BPFTRACE_MAX_STRLEN=128`."
-    return f"## Configuration\n\n{text}\n\n| key | default |\n|---|---|\n" + "".join(rows)
+    return f"## Configuration\n\n{text}\n\n| key | default | |\n|---|---|---|\n" + "".join(rows) + variables()
+
+
+def variables() -> str:
+    rows = [f"| `{name}` | {about} |\n" for name, about in VARIABLES.items()]
+    return "\nOf the environment only:\n\n| variable | |\n|---|---|\n" + "".join(rows)
 
 
 def short_names() -> str:

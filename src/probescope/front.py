@@ -6,7 +6,7 @@ api.py and cli/ use it; languages know nothing of it: they see an ``Environment`
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from probescope.diagnostics import Diagnostic, Source
@@ -174,10 +174,30 @@ def script_options(request: Request) -> ScriptOptions:
         pid=request.pid > 0,
         files=Disk(),
         include_dirs=request.include_dirs,
-        system_dirs=(f"/usr/include/{host().machine}-linux-gnu", "/usr/include"),  # the first is Debian's
+        system_dirs=(
+            f"/usr/include/{host().machine}-linux-gnu",  # Debian's
+            "/usr/include",
+            *kernel_headers(host().machine, request.environment),
+        ),
         includes=request.includes,
     )
     return ScriptOptions(parse, Params.of(request.parameters, request.options), request.environment)
+
+
+_ARCHES = {"x86_64": "x86", "aarch64": "arm64"}  # as the kernel calls them
+
+
+def kernel_headers(machine: str, environ: Mapping[str, str]) -> list[str]:
+    """Folders of the headers of a kernel's source, and of those that its build made, if the user names them. In the
+    order of the kernel's own Makefile (LINUXINCLUDE)."""
+    source = environ.get("BPFTRACE_KERNEL_SOURCE", "")
+    build = environ.get("BPFTRACE_KERNEL_BUILD", "") or source
+    if not source:
+        return []
+    arch = f"arch/{_ARCHES.get(machine, machine)}/include"
+    own = [f"{source}/{arch}", f"{build}/{arch}/generated", f"{source}/include", f"{build}/include"]
+    user = [f"{source}/{arch}/uapi", f"{build}/{arch}/generated/uapi", f"{source}/include/uapi"]
+    return [*own, *user, f"{build}/include/generated/uapi"]
 
 
 class _Resolver:

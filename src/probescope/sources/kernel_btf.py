@@ -5,15 +5,20 @@ Split BTF of a module goes on where that of vmlinux ends, so a module's types kn
 
 from __future__ import annotations
 
+import os
+
+from probescope.debuginfo.btf import Btf
 from probescope.debuginfo.btf_cache import load
 from probescope.debuginfo.btf_funcs import BtfFunctions
 from probescope.debuginfo.btf_types import BtfTypes
-from probescope.errors import BtfError
+from probescope.debuginfo.elf import ElfFile
+from probescope.errors import BtfError, ElfError
 from probescope.kernel import machine
 from probescope.kernel.host import host
 
 _FOLDER = "/sys/kernel/btf/"
 VMLINUX = "vmlinux"
+VARIABLE = "BPFTRACE_BTF"
 
 
 def modules() -> list[str]:
@@ -33,9 +38,30 @@ def functions(module: str = VMLINUX) -> BtfFunctions | None:
 
 
 def types(module: str = VMLINUX) -> BtfTypes | None:
-    """The kernel's (or a module's) types as a ``TypeTable``; ``None`` without BTF. Raises ``BtfError``."""
+    """The kernel's (or a module's) types as a ``TypeTable``; ``None`` without BTF. Raises ``BtfError``. Those of the
+    file that the user names, if any: what programs are attached to is still the running kernel's."""
+    named = os.environ.get(VARIABLE, "")
+    if named and module == VMLINUX:
+        cache = host().cache.setdefault("named_btf", {})
+        if named not in cache:
+            cache[named] = BtfTypes(_of_file(named))
+        given = cache[named]
+        assert isinstance(given, BtfTypes)
+        return given
     found = functions(module)
     return found.types if found else None
+
+
+def _of_file(path: str) -> Btf:
+    """Raw, or the section .BTF of a vmlinux."""
+    try:
+        with ElfFile.open(path) as elf:
+            data = elf.section_data(".BTF") if elf.section(".BTF") is not None else b""
+    except ElfError:
+        return load(path)
+    if not data:
+        raise BtfError("there is no section .BTF", file=path)
+    return Btf.parse(data, name=path)
 
 
 def _load(module: str) -> BtfFunctions | None:
