@@ -25,7 +25,8 @@ def told(*events: EventType) -> SimpleNamespace:
     return SimpleNamespace(
         recording=SimpleNamespace(events=events),
         tasks=SimpleNamespace(names=["swapper", "sh", "cat"]),
-        frames=FRAMES.__getitem__,
+        stacks=SimpleNamespace(chains=[(0, (address,)) for address in range(len(FRAMES))]),
+        along=lambda space, addresses: FRAMES[addresses[0]],
     )
 
 

@@ -135,10 +135,13 @@ def module_of(frame: Frame) -> str:
     return frame.module.rpartition("/")[2] or "[unknown]"
 
 
+_INLINED = " (inlined)"
+
+
 def label_of(frame: Frame) -> str:
     """As a line of a call graph has it: an address of a file is told as its place there."""
     at = frame.offset if frame.module and not frame.kernel else frame.address
-    return frame.name or (hex(at) if at else "0")
+    return f"{frame.name}{_INLINED * frame.inlined}" if frame.name else (hex(at) if at else "0")
 
 
 _LEVELS = {1: "k", 2: ".", 3: "H", 4: "g", 5: "u"}  # PERF_RECORD_MISC_*
@@ -148,6 +151,6 @@ def symbol_of(frame: Frame, mode: int = 0) -> Value:
     """``[k] name``: with the place that it was taken in."""
     level = _LEVELS.get(mode) or ("k" if frame.kernel else ".")
     if frame.name:
-        return Value(frame.name, f"[{level}] {frame.name}")
+        return Value(frame.name, f"[{level}] {frame.name}{_INLINED * frame.inlined}")
     at = frame.offset if frame.module and not frame.kernel else frame.address
     return Value(f"\U0010ffff{at:016x}", f"[{level}] {at:#018x}")
