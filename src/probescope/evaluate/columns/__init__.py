@@ -8,6 +8,7 @@ Who may import me: collect/ and tests, inside functions: numpy comes with this r
     expr      expressions -> functions of a ``View``
     agg       count, sum, min, max, avg, hist, lhist of groups
     clause    statements -> additions; why a clause cannot be run in columns
+    hoist     what of the others is worked out in columns all the same
     runner    which clauses run in columns, which a row at a time, and both in order over a batch
 
 Only what does not depend on the order of events runs in columns: aggregations, under a predicate and keys that read no

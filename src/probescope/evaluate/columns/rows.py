@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from probescope.evaluate.columns.expr import Events
@@ -13,12 +13,13 @@ from probescope.model.types import Opaque, Type
 
 
 class Row(Blank):
-    """An event of ``rows``: number ``i`` of them, to be moved on. Columns become lists when they are first asked."""
+    """An event of ``rows``: number ``i`` of them, to be moved on. Columns become lists when they are first asked.
+    ``hoisted``: values of expressions that were worked out beforehand, see ``hoist``."""
 
-    __slots__ = ("_columns", "_events", "_rows", "i")
+    __slots__ = ("_columns", "_events", "_rows", "hoisted", "i")
 
-    def __init__(self, events: Events, rows: Column) -> None:
-        self._events, self._rows = events, rows
+    def __init__(self, events: Events, rows: Column, hoisted: Sequence[Sequence[Any]] = ()) -> None:
+        self._events, self._rows, self.hoisted = events, rows, hoisted
         self._columns: dict[object, list[Any]] = {}
         self.i = 0
 

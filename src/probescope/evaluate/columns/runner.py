@@ -12,6 +12,7 @@ import numpy as np
 
 from probescope.evaluate.columns.clause import Additions, ColumnClause
 from probescope.evaluate.columns.expr import ColumnCompiler, Events, NotColumns, View
+from probescope.evaluate.columns.hoist import RowClause
 from probescope.evaluate.columns.rows import Row
 from probescope.evaluate.columns.values import Column, Values
 from probescope.evaluate.machine import Machine
@@ -48,12 +49,14 @@ class Runner:
         self._order = {c.id: n for n, c in enumerate(program.clauses)}
         mine = [c for c in program.clauses if c.id in set(clauses)]
         self._program, self._clauses = program, mine
+        self._by_id = {c.id: c for c in mine}
         self._say: Say | None = None
         self._compile(frozenset())
 
     def _compile(self, saying: frozenset[int]) -> None:
         self.ways, self._columns = ways(self._program, self._clauses, saying)
         self._masks = {c.id: _mask(c) for c in self._clauses if self.ways[c.id]}
+        self._rows: dict[int, RowClause] = {}
 
     def columnar(self, saying: frozenset[int], say: Say) -> None:
         """From now on records of these actions may come as columns, to ``say``."""
@@ -138,10 +141,12 @@ class Runner:
         return kept
 
     def _run(self, f: Firing, rows: Column) -> Callable[[int], None]:
-        predicate, body = self._machine.prepared(f.clause)
-        if self._masks.get(f.clause) is not None:
-            predicate = None
-        event, errors = Row(f.events, rows), self._machine.errors
+        compiled = self._rows.get(f.clause)
+        if compiled is None:
+            clause, masked = self._by_id[f.clause], self._masks.get(f.clause) is not None
+            compiled = self._rows[f.clause] = RowClause(self._machine, clause, masked=masked)
+        predicate, body = compiled.predicate, compiled.body
+        event, errors = Row(f.events, rows, compiled.hoisted(f.events, rows)), self._machine.errors
 
         def run(i: int) -> None:
             event.i = i
