@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from probescope.collect.recorded.stacks import Stacks, split
 from probescope.collect.recorded.symbols import KERNEL, Here, Symbols, bracketed
 from probescope.collect.recorded.tasks import Tasks
-from probescope.model.recording import Ended, EventBatch, MappedFile, Named, Ragged, SideRecord, Started
+from probescope.model.recording import Ended, EventBatch, MappedFile, Named, OtherRecord, Ragged, SideRecord, Started
 
 
 def batch(tids: list[int], between: Sequence[tuple[int, SideRecord]], pids: list[int] | None = None) -> EventBatch:
@@ -165,6 +165,19 @@ def test_another_kernel_gives_no_names() -> None:
     assert s.frame(None, 0xFFFFFFFFC0000010, kernel=True).module == "[a_b]"
     assert s.frame(None, 0x1000, kernel=True).module == ""
     assert s.missing == {KERNEL: 1, "[a_b]": 1, "": 1}
+
+
+def test_code_that_the_kernel_made() -> None:
+    """BPF programs are told of as they come and go; what they were called is known afterwards, too."""
+    tasks = Tasks()
+    start = 0xFFFFFFFFC0100000
+    values: dict[str, Any] = {"addr": start, "len": 64, "ksym_type": 1, "flags": 0, "name": "bpf_prog_12_f"}
+    tasks.apply(OtherRecord(kind="KSYMBOL", values=values))
+    tasks.apply(OtherRecord(kind="KSYMBOL", values=values | {"flags": 1}))
+    s = symbols("bb" * 20)
+    s.kernel_maps(tasks.kernel)
+    found = [s.frame(None, start + at, kernel=True) for at in (5, 64)]
+    assert [(f.name, f.offset, f.module) for f in found] == [("bpf_prog_12_f", 5, "bpf_prog_12_f"), ("", 0, "")]
 
 
 @pytest.mark.parametrize(("path", "name"), [("/m/a-b.ko", "[a_b]"), ("/m/x.ko.zst", "[x]"), ("/bin/ls", "/bin/ls")])

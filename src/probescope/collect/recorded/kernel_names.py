@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from probescope.collect.recorded.modules import Files, Module
 from probescope.collect.recorded.search import Here, Search
+from probescope.collect.recorded.tasks import GENERATED
 from probescope.debuginfo.elf import ElfFile
 from probescope.debuginfo.elf_source import ReopenedSource
 from probescope.debuginfo.kallsyms import Kallsyms
@@ -41,11 +42,15 @@ class KernelNames:
         self._shift = 0
         self._starts: list[int] = []
         self._modules: list[MappedFile] = []
+        self._generated: list[tuple[int, int, str]] = []
         self._core: list[MappedFile] = []
 
     def maps(self, maps: Sequence[MappedFile]) -> None:
         """Mappings of the kernel as they were recorded: may be called again when there are more."""
-        self._modules = sorted((m for m in maps if not _is_core(m.path)), key=lambda m: m.start)
+        named = (m for m in maps if m.path.startswith(GENERATED))
+        self._generated = sorted(((m.start, m.end, m.path[len(GENERATED) :]) for m in named), key=lambda g: g[0])
+        others = (m for m in maps if not _is_core(m.path) and not m.path.startswith(GENERATED))
+        self._modules = sorted(others, key=lambda m: m.start)
         self._starts = [m.start for m in self._modules]
         core, self._core = self._core, [m for m in maps if _is_core(m.path)]
         if self._looked and not core and self._core:
@@ -64,7 +69,11 @@ class KernelNames:
         return self._kallsyms is not None or self._vmlinux is not None or self._saved is not None
 
     def at(self, address: int) -> tuple[str, int, str] | None:
-        """Name, distance from its start, module."""
+        """Name, distance from its start, module. Code that the kernel made is its own module."""
+        i = bisect_right(self._generated, (address, 1 << 64, "")) - 1
+        if i >= 0 and address < self._generated[i][1]:
+            start, _, name = self._generated[i]
+            return name, address - start, name
         self._look()
         place = address - self._shift
         if self._kallsyms is not None:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from probescope.debuginfo.symbolize import AddressSpace
-from probescope.model.recording import Ended, EventBatch, MappedFile, Named, SideRecord, Started
+from probescope.model.recording import Ended, EventBatch, MappedFile, Named, OtherRecord, SideRecord, Started
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MOST_MAPPED = 65536
 """Mappings of one process that are kept; older ones that later ones hide are let go before."""
 KERNEL = -1
+GENERATED = "[generated]"
+"""What paths of code that the kernel made begin with; then comes its name."""
+_UNREGISTER = 1  # PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER
 MOST_APART = 1 << 22
 
 
@@ -84,6 +87,8 @@ class Tasks:
                 self._started(record)
             case Ended() if self.forget_ended:
                 self._name.pop(record.tid, None)  # perf calls a thread by its number from here on
+            case OtherRecord(kind="KSYMBOL"):
+                self._generated(record.values)
             case _:
                 pass
 
@@ -107,6 +112,12 @@ class Tasks:
             self.kernel.append(record)
         else:
             self._process(record.pid).add(record)
+
+    def _generated(self, values: dict[str, Any]) -> None:
+        """Code that the kernel made: a BPF program, a trampoline. What it is called stays known when it is gone."""
+        name, start, size = values.get("name", ""), values.get("addr", 0), values.get("len", 0)
+        if name and size > 0 and not values.get("flags", 0) & _UNREGISTER:
+            self.kernel.append(MappedFile(pid=KERNEL, start=start, size=size, path=GENERATED + name))
 
     def _started(self, record: Started) -> None:
         parent = self._name.get(record.parent_tid)
