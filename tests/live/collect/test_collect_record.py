@@ -288,6 +288,34 @@ def test_the_last_moments_at_a_signal(tmp_path: Path, started: Callable[..., sub
         assert not found.damage
 
 
+def test_files_of_others_stay_as_they_are() -> None:
+    """/dev/null is no file to be read again, nor to have symbols beside it, and everybody may go on using it."""
+    before = os.stat("/dev/null")
+    record("-g", "-o", "/dev/null", "--", "true")
+    after = os.stat("/dev/null")
+    assert (after.st_mode, after.st_ino) == (before.st_mode, before.st_ino)
+    assert not os.path.exists("/dev/null.symbols")
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """It says so, ends the command, and what was written can be read."""
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "nodev", tmp_path]).returncode:  # noqa: PLW1510
+        pytest.skip("no file system can be mounted here")
+    try:
+        said = record("-o", str(tmp_path / "x"), *GETPPID, "--", sys.executable, "-c", SPIN, code=1)
+        found = Found(tmp_path / "x")
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+    assert "No space left on device" in said
+    assert found.samples > 1000
+    assert not any(os.path.exists(f"/proc/{tid}") for tid in found.tids)
+
+
+def test_only_we_may_read_it(tmp_path: Path) -> None:
+    record("-o", str(tmp_path / "x"), "-e", "page-faults", "--", "true")
+    assert os.stat(tmp_path / "x").st_mode & 0o777 == 0o600
+
+
 # --- whom
 
 

@@ -30,6 +30,11 @@ def written_attr(attr: PerfAttr) -> Attr:
     return Attr(**{name: getattr(attr, name) for name in _SHARED}, flags=attr.flags)
 
 
+def _private(path: str, flags: int) -> int:
+    """What was recorded is nobody else's business, as with perf. What is there already stays as it is."""
+    return os.open(path, flags, 0o600)
+
+
 class Files:
     """``begin`` and ``finish`` each file; ``visit`` and ``records`` in between. Raises UsageError where a file cannot
     be made, OSError where it cannot be written."""
@@ -59,10 +64,9 @@ class Files:
         else:
             self._keep_old()
             try:
-                self._file = io.FileIO(r.output, "w")
+                self._file = io.FileIO(r.output, "w", opener=_private)
             except OSError as e:
                 raise UsageError(f"cannot write {r.output}: {e.strerror}", hints=["-o FILE names another"]) from None
-            os.chmod(self._file.fileno(), 0o600)
             self._writer = PerfDataWriter(self._file, self._written, level=r.level)
 
     def _keep_old(self) -> None:
@@ -105,6 +109,11 @@ class Files:
         self.size = self.size if self.pipe else os.fstat(self._file.fileno()).st_size
         self._file.close()
         self._writer = None
+
+    @property
+    def regular(self) -> bool:
+        """Whether it can be read again, and have something beside it: not /dev/null."""
+        return not self.pipe and os.path.isfile(self.path)
 
     def records_so_far(self, most: int) -> bytes | None:
         """None where they are more, or compressed."""

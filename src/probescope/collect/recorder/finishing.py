@@ -60,7 +60,7 @@ def finish_file(files: Files, request: RecordRequest, rings: Rings, *, last: boo
 def _hits(files: Files, request: RecordRequest, rings: Rings, lost: int) -> Hits:
     events, ids = rings.events, rings.ids
     known = all(e.attr.read_format & u.PERF_FORMAT_LOST for e in events)
-    if request.sampling.no_samples:
+    if request.sampling.no_samples or not files.regular:
         return Hits()
     if known and not lost and not any(_has_addresses(e) for e in events):
         return _SOMEWHERE
