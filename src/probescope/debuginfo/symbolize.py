@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MAX_OBJECTS = 192
 """ELF files that are kept open; the least recently used one is let go first."""
+MAX_LINED = 16
+"""Those of them whose source lines are kept: each may take some ten megabytes."""
 MAX_PERF_MAPS = 64
 MAX_PERF_MAP_BYTES = 1 << 27
 """Of all that are kept: anybody may write such files."""
@@ -202,6 +204,9 @@ class _Object:
             self._inlines = open_inlines(self._path, self._root, self.elf)
         return self._inlines.frames(address) if self._inlines is not None and address is not None else ()
 
+    def forget_lines(self) -> None:
+        self._inlines, self._asked_lines = None, False
+
     def at_offset(self, offset: int) -> tuple[Symbol, int] | None:
         address = self.elf.to_vaddr(offset)
         found = self.symbols().at(address) if address is not None else None
@@ -216,6 +221,7 @@ class UserSymbols:
         self._objects: dict[tuple[object, ...], _Object | None] = {}
         self._by_path: dict[tuple[str, str, int], tuple[object, ...]] = {}
         self._perf_maps: dict[str, tuple[perf_map.PerfMap, int]] = {}
+        self._lined: dict[_Object, None] = {}
 
     def capture(self, space: AddressSpace) -> None:
         """Opens the files behind a process's mappings, so that they can be read when it is gone."""
@@ -251,10 +257,19 @@ class UserSymbols:
         if m is None or not m.path.startswith("/") or m.path.startswith(_NO_FILE):
             return ()
         found = self._object(m, space.root)
+        if found is None:
+            return ()
         try:
-            return found.source_at(address - m.start + m.offset) if found is not None else ()
+            frames = found.source_at(address - m.start + m.offset)
         except ElfError:
             return ()
+        self._lined.pop(found, None)
+        self._lined[found] = None  # now the most recently used one
+        if len(self._lined) > MAX_LINED:
+            oldest = next(iter(self._lined))
+            del self._lined[oldest]
+            oldest.forget_lines()
+        return frames
 
     def build_id(self, space: AddressSpace, address: int) -> tuple[str, int] | None:
         """In hex, of the file that an address is in, and the offset there; ``None`` where there is none."""
@@ -332,6 +347,7 @@ class UserSymbols:
             oldest = next(iter(self._objects))
             gone = self._objects.pop(oldest)
             if gone is not None:
+                self._lined.pop(gone, None)
                 gone.close()
             self._by_path = {w: k for w, k in self._by_path.items() if k != oldest}
 
