@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from runtime_case import Case, read_all
-from runtime_known import known, reasons
+from runtime_known import known, reasons, sometimes
 from runtime_report import FAIL, PASS, SKIP, Row, Run, write
 from runtime_run import Result, make_bench, run
 from runtime_self import self_tests
@@ -56,13 +56,13 @@ def main() -> int:
     if args.suite is None or args.programs is None:
         sys.exit("--suite and --programs name what is to be run")
     rows: list[Row] = []
-    expected = reasons(known())
+    expected, may_pass = reasons(known()), sometimes(known())
     with tempfile.TemporaryDirectory() as folder:
         bench = make_bench(Path(folder), args.suite, Path(args.programs).resolve(), args.slow)
         results = (run(case, bench) for case in chosen(read_all(args.suite / "runtime"), args.needs, args.only))
         until = time.monotonic() + args.seconds
         for result in results:
-            rows.append(row(result, expected))
+            rows.append(row(result, expected, result.case.id in may_pass))
             tell(rows[-1], result, verbose=args.verbose)
             if time.monotonic() > until:
                 break
@@ -77,9 +77,9 @@ def main() -> int:
     return 1 if any(r.surprising for r in rows) else 0
 
 
-def row(result: Result, expected: dict[str, str]) -> Row:
+def row(result: Result, expected: dict[str, str], may_pass: bool) -> Row:
     case = result.case
-    return Row(case.file, case.name, case.needs, result.status, result.why, expected.get(case.id, ""))
+    return Row(case.file, case.name, case.needs, result.status, result.why, expected.get(case.id, ""), may_pass)
 
 
 def tell(row: Row, result: Result, *, verbose: bool) -> None:

@@ -15,7 +15,7 @@ PASS, FAIL, SKIP = "pass", "fail", "skip"
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a test. ``known``: the reason why it is expected to fail."""
+    """What became of a test. ``known``: the reason why it is expected to fail; ``sometimes``: it may pass as well."""
 
     file: str
     name: str
@@ -23,6 +23,7 @@ class Row:
     status: str
     why: str = ""
     known: str = ""
+    sometimes: bool = False
 
     @property
     def id(self) -> str:
@@ -31,7 +32,9 @@ class Row:
     @property
     def surprising(self) -> bool:
         """Failed without being listed, or listed and passed."""
-        return (self.status == FAIL) != bool(self.known) if self.status != SKIP else False
+        if self.status == SKIP or (self.sometimes and self.status == PASS):
+            return False
+        return (self.status == FAIL) != bool(self.known)
 
 
 @dataclass(frozen=True)

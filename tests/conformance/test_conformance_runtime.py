@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from runtime_case import FILE, REGEX, TEXT, Case, Expectation, read, read_all
 from runtime_expect import check
-from runtime_known import known, reasons
+from runtime_known import known, reasons, sometimes
 from runtime_run import SKIP, make_bench, run
 
 CHECKOUT = os.environ.get("PROBESCOPE_BPFTRACE_SRC", "")
@@ -36,6 +36,8 @@ def test_runtime(case: Case, bench):
     result = run(case, bench)
     if result.status == SKIP:
         pytest.skip(result.why)
+    if result.status == "pass" and case.id in sometimes(known()):
+        return
     listed = reasons(known()).get(case.id)
     assert (result.status == "pass") != bool(listed), f"{result.why}\n{result.output}"
 
