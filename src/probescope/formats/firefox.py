@@ -10,7 +10,7 @@ Source: docs-developer and src/types/profile.ts of https://github.com/firefox-de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from probescope.formats.folded import plain
@@ -20,9 +20,9 @@ from probescope.frozen import dataclass
 if TYPE_CHECKING:
     import numpy as np
 
-    from probescope.formats.marks import Mark, Owned
+    from probescope.formats.marks import Owned
     from probescope.formats.spool import Spool
-    from probescope.formats.stacktable import CodeFrame, Measure, Owner, StackTable
+    from probescope.formats.stacktable import CodeFrame, Measure, StackTable
 
     Column = np.ndarray[Any, Any]
 
@@ -109,22 +109,17 @@ class FirefoxWriter:
         for group in spool.groups():
             measure = measures[group.event]
             several = f" ({measure.name})" if len(measures) > 1 else ""
-            own = marks.of(group.owner) if group.owner not in told else iter(())
+            own = group.owner if group.owner not in told else -1
             told.add(group.owner)
-            yield self._thread(self._table.owners[group.owner], several, measure, group.rows, kinds, own)
+            yield self._thread(group.owner, several, measure, group.rows, self._markers(kinds, marks, marks.of(own)))
         for owner in marks.owners():
             if owner not in told:
-                yield self._thread(self._table.owners[owner], "", None, None, kinds, marks.of(owner))
+                yield self._thread(owner, "", None, None, self._markers(kinds, marks, marks.of(owner)))
 
     def _thread(
-        self,
-        owner: Owner,
-        suffix: str,
-        measure: Measure | None,
-        rows: Column | None,
-        kinds: Sequence[MarkerKind],
-        marks: Iterable[Mark],
+        self, number: int, suffix: str, measure: Measure | None, rows: Column | None, markers: Iterator[str]
     ) -> Iterator[str]:
+        owner = self._table.owners[number]
         pid = owner.pid if owner.pid >= 0 else max(owner.tid, 0)
         head = {
             "name": (owner.comm or "all") + suffix,
@@ -143,7 +138,7 @@ class FirefoxWriter:
         yield dumps(head)[:-1] + ',"samples":{'
         yield from self._samples(measure, rows)
         yield '},"markers":'
-        yield self._markers(kinds, marks)
+        yield from markers
         yield "}"
 
     def _samples(self, measure: Measure | None, rows: Column | None) -> Iterator[str]:
@@ -164,27 +159,27 @@ class FirefoxWriter:
     def _ms(self, time: int) -> str:
         return f"{(time - self._about.start) / 1e6:.6f}".rstrip("0").rstrip(".")
 
-    def _markers(self, kinds: Sequence[MarkerKind], marks: Iterable[Mark]) -> str:
-        """The data of one thread's markers, which the caller's memory must bear."""
-        names, times, data = [], [], []
-        for mark in marks:
-            kind = kinds[mark.kind].name
-            time = self._ms(mark.time)
-            cause = f',"cause":{{"time":{time},"stack":{mark.node - 1}}}' if mark.node else ""
-            more = f",{mark.data[1:-1]}" if len(mark.data) > 2 else ""
-            data.append(f'{{"type":{dumps(kind)}{cause}{more}}}')
-            names.append(str(self._string(kind)))
-            times.append(time)
-        count = len(names)
-        columns = {
-            "data": data,
-            "name": names,
-            "startTime": times,
-            "endTime": ["null"] * count,
-            "phase": [str(INSTANT)] * count,
-            "category": ["0"] * count,
-        }
-        return "{" + "".join(f'"{k}":[{",".join(v)}],' for k, v in columns.items()) + f'"length":{count}}}'
+    def _markers(self, kinds: Sequence[MarkerKind], marks: Owned, rows: Column) -> Iterator[str]:
+        types = [dumps(k.name) for k in kinds]
+        numbers = [str(self._string(k.name)) for k in kinds]
+        yield '{"data":['
+        for start in range(0, len(rows), LUMP):
+            some = rows[start : start + LUMP]
+            columns = zip(some["kind"].tolist(), some["time"].tolist(), some["node"].tolist(), strict=True)
+            data = (self._mark(types[k], t, n, d) for (k, t, n), d in zip(columns, marks.data(some), strict=True))
+            yield ("," if start else "") + ",".join(data)
+        yield '],"name":['
+        yield from _listed(rows["kind"], numbers.__getitem__)
+        yield '],"startTime":['
+        yield from _listed(rows["time"], self._ms)
+        for name, value in (("endTime", "null"), ("phase", str(INSTANT)), ("category", "0")):
+            yield f'],"{name}":['
+            yield from _listed(rows["kind"], lambda _, value=value: value)
+        yield f'],"length":{len(rows)}}}'
+
+    def _mark(self, kind: str, time: int, node: int, data: str) -> str:
+        cause = f',"cause":{{"time":{self._ms(time)},"stack":{node - 1}}}' if node else ""
+        return f'{{"type":{kind}{cause}{"," if len(data) > 2 else ""}{data[1:-1]}}}'
 
     # --- what threads share
 

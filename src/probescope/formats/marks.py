@@ -1,29 +1,21 @@
 """Events with JSON data, put aside in unnamed temporary files, to be had again by owner.
 
-In memory are 16 bytes an event while they are sorted, and the events of one owner.
+In memory are 16 bytes an event while they are sorted, and 32 bytes for each of one owner's.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     Column = np.ndarray[Any, Any]
 
+#: ``kind``: what the caller numbered it as; ``at``, ``size``: of its data.
 ROW = np.dtype([("time", "u8"), ("at", "u8"), ("size", "u4"), ("owner", "i4"), ("kind", "i4"), ("node", "i4")])
-
-
-class Mark(NamedTuple):
-    """``kind``: what the caller numbered it as. ``data``: JSON."""
-
-    time: int
-    kind: int
-    node: int
-    data: str
 
 
 class Marks:
@@ -65,10 +57,14 @@ class Owned:
     def owners(self) -> list[int]:
         return list(self._places)
 
-    def of(self, owner: int) -> Iterator[Mark]:
-        """In the order in which they came."""
+    def of(self, owner: int) -> Column:
+        """Rows of ``ROW``, in the order in which they came."""
         start, end = self._places.get(owner, (0, 0))
-        for row in self._all[self._order[start:end]]:
-            self._data.seek(int(row["at"]))
-            data = self._data.read(int(row["size"])).decode()
-            yield Mark(int(row["time"]), int(row["kind"]), int(row["node"]), data)
+        rows: Column = self._all[self._order[start:end]]
+        return rows
+
+    def data(self, rows: Column) -> Iterator[str]:
+        """Their JSON, one after the other."""
+        for at, size in zip(rows["at"].tolist(), rows["size"].tolist(), strict=True):
+            self._data.seek(at)
+            yield self._data.read(size).decode()
