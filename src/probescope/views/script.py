@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.alike import alike
 from probescope.frozen import dataclass
+from probescope.views.script_parts import NUMBERS
 from probescope.views.sides import HEAD, Sides
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ FIELDS = (
     "dso",
     "addr",
     "srcline",
+    "uregs",
+    "iregs",
+    "brstack",
+    "weight",
+    "phys_addr",
 )
 Traces = Callable[["ToldBatch", int, "Column"], "list[Cells]"]
 """The texts of some events (by their indices) of a tracepoint, by its index, as columns of cells."""
@@ -144,11 +150,32 @@ class ScriptView:
             columns += self._traces(told, kind, which)
         if "addr" in shown:
             columns.append(self._numbers(told.batch.numbers["addr"][which], "%16x "))
+        for name, form in NUMBERS.items():
+            if name in shown and name in told.batch.numbers:
+                columns.append(self._numbers(told.batch.numbers[name][which], form))
         if stacked:
             columns.append(self._stacks(told, which, shown))
         elif "ip" in shown:
             columns.append(self._ips(told, which, shown))
-        return [*columns, b"\n"] if not stacked else columns
+        return [*columns, *self._parts_of(told, which, kind, shown), b"\n"]
+
+    def _parts_of(self, told: ToldBatch, which: Column, kind: int, shown: set[str]) -> list[Cells]:
+        """What is printed only where it is asked for."""
+        from probescope.views import script_parts as parts
+
+        b, recording = told.batch, self._told.recording
+        attrs = getattr(recording, "attrs", ())
+        out: list[Cells] = []
+        for field, values, mask, abi in (
+            ("iregs", b.registers_intr, "sample_regs_intr", None),
+            ("uregs", b.registers, "sample_regs_user", b.numbers.get("regs_abi")),
+        ):
+            if field in shown and values is not None and kind < len(attrs):
+                names = parts.named(recording.machine.arch, getattr(attrs[kind], mask))
+                out.append(parts.registers(names, values, abi, which))
+        if "brstack" in shown:
+            out.append(parts.branches(b, which))
+        return out
 
     # --- who, where, when
 
@@ -223,7 +250,7 @@ class ScriptView:
         blocks = self._blocks
         for n in set(numbers) - blocks.keys():
             frames = self._told.frames(n)[: self._choice.max_stack] if n >= 0 else ()
-            blocks[n] = _bytes("\n" + "".join(f"\t{self._place(f, shown)}\n" for f in frames) + "\n")
+            blocks[n] = _bytes("\n" + "".join(f"\t{self._place(f, shown)}\n" for f in frames))
         return [blocks[n] for n in numbers]
 
     def _place(self, frame: Frame, shown: set[str]) -> str:

@@ -136,3 +136,18 @@ def test_what_happens_between_events_is_told(perf: str, tmp_path: Path) -> None:
     ]
     assert len(samples_before) % 2 == 0
     assert samples_before[: len(samples_before) // 2] == samples_before[len(samples_before) // 2 :]
+
+
+def test_registers_are_printed_as_perf_does(perf: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "perf.data")
+    asked = (
+        ("--user-regs=ip,sp,ax,r8", "--intr-regs=ip,flags")
+        if os.uname().machine == "x86_64"
+        else ("--user-regs=sp,pc",)
+    )
+    command = [perf, "record", "-q", "-o", path, *asked, "-e", "cpu-clock", "--", *WORK]
+    subprocess.run(command, check=True, timeout=60, capture_output=True)
+    fields = "comm,time,event,ip,iregs,uregs" if len(asked) > 1 else "comm,time,event,ip,uregs"
+    ours, theirs = (lines(*tool, "script", "-F", fields, "-i", path) for tool in (OURS, (perf,)))
+    assert sum("SP:0x" in x or "sp:0x" in x for x in theirs) > 5
+    assert [x.split() for x in ours] == [x.split() for x in theirs]
