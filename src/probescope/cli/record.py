@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from probescope.collect.recorder.request import Recorded, RecordRequest
 
 EXAMPLES = """examples:
-  probescope record -g -- ls                                where a command spends its time
-  probescope record -F 99 -ag -- sleep 10                   the whole machine, 99 times a second
-  probescope record -e 'sched:*' -p 1234                    until ^C
+  probescope record -g -- ls                                      where a command spends its time
+  probescope record -F 99 -ag -- sleep 5                          the whole machine, 99 times a second
+  probescope record -e 'sched:*' -p $$ -- sleep 1                 a process, while the command runs; or until ^C
   probescope record -e raw_syscalls:sys_enter --filter 'id == 0' -a -- sleep 1
-  probescope record --call-graph dwarf -z -- ./program      stacks without frame pointers, compressed
-  probescope record -a --overwrite --switch-output -e 'sched:*'   the last moments, at each kill -USR2
+  probescope record --call-graph dwarf -z -- ls                   stacks without frame pointers, compressed
+  probescope record -a --overwrite -e 'sched:*' -- sleep 5        the last moments; with --switch-output at each SIGUSR2
 then: probescope report, script, flame; or perf's own
 """
 _IGNORED = (
