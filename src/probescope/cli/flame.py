@@ -80,14 +80,21 @@ def _pixels(text: str) -> int:
     return int(text)
 
 
-def main(argv: list[str]) -> int:
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    """What stands behind ``--`` is a command."""
     cut = argv.index("--") if "--" in argv else len(argv)
-    args, command = parser().parse_args(argv[:cut]), argv[cut + 1 :]
+    args = parser().parse_args(argv[:cut])
+    args.command = argv[cut + 1 :]
     args.file = args.input or args.file
+    return args
+
+
+def main(argv: list[str]) -> int:
+    args = parse_arguments(argv)
     kind = args.format or KINDS.get(os.path.splitext(args.output)[1].lower(), "html")
     if args.output != "-" and args.file != "-" and os.path.realpath(args.output) == os.path.realpath(args.file):
         raise UsageError(f"{args.output} would be written over the stacks that it is made of")
-    samples = _samples(args, command)
+    samples = _samples(args, args.command)
     samples.unit = args.countname or samples.unit
     if args.before is not None:
         _read(args.before, args, into=samples)
