@@ -50,8 +50,8 @@ count = total = 0
 with open_perfdata(sys.argv[1]) as recording:
     for batch in recording.batches():
         count += batch.count
-        total += int(batch.event.sum()) + int(batch.time[-1]) + int(batch.cpu.sum()) + int(batch.pid.sum())
-        total += int(batch.tid.sum()) + int(batch.period.sum()) + int(batch.numbers["ip"].max())
+        total += int(batch.event.sum()) + int(batch.time.max(initial=0)) + int(batch.cpu.sum()) + int(batch.pid.sum())
+        total += int(batch.tid.sum()) + int(batch.period.sum()) + int(batch.numbers["ip"].max(initial=0))
 print(count)
 """
 
