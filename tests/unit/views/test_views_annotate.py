@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 
 import pytest
 
+from probescope.debuginfo.kallsyms import Kallsyms
 from probescope.errors import UsageError
-from probescope.views.annotate.body import Body
+from probescope.views.annotate.body import Body, kernel_body
 from probescope.views.annotate.disasm import decode
 from probescope.views.annotate.hits import Function
 from probescope.views.annotate.listing import Look, Sources, text
+from probescope.views.code import File
 
 # test %edi,%edi; jle 117a; mov 0x2ecc(%rip),%rax; jne 1149; ret; and a byte that begins nothing
 CODE = bytes.fromhex("85ff 7e0a 488b05cc2e0000 75f3 c3 06")
@@ -69,3 +73,36 @@ def test_listing(tmp_path) -> None:
         "    0.00 : > 1157:   (bad)",
         "",
     ]
+
+
+# --- the kernel
+
+
+@pytest.mark.skipif(
+    shutil.which("cc") is None or shutil.which("objdump") is None, reason="cc or objdump is not installed"
+)
+def test_code_of_the_kernel(tmp_path) -> None:
+    """A program plays the kernel: its symbols were loaded elsewhere (KASLR), and when the recording was made, elsewhere
+    again. The bytes are those that objdump finds at the symbol."""
+    (tmp_path / "k.c").write_text(
+        "int _text(int a) { return a * 3; }\nint twice(int a) { return a + a; }\nint main(void) { return twice(2); }\n"
+    )
+    build = ["cc", "-O1", "-fcf-protection=none", "-no-pie", "-o", "vmlinux", "k.c"]
+    subprocess.run(build, check=True, cwd=tmp_path, timeout=60)
+    symbols = [line.split() for line in _out("nm", str(tmp_path / "vmlinux")).splitlines()]
+    placed = {name: int(address, 16) for address, kind, name in (s for s in symbols if len(s) == 3) if kind in "tT"}
+    above, then = 0x1000000, 0x5000000
+    text_ = "".join(f"{a + above:016x} t {n}\n" for n, a in sorted(placed.items(), key=lambda x: x[1]))
+    start = placed["twice"] + then
+    function = Function("twice", "[kernel.kallsyms]", None, start, 1, 1, {start + 1: [1, 1]})
+    body = kernel_body(function, File(str(tmp_path / "vmlinux")), Kallsyms(text_.encode()), above)
+    assert body.start == placed["twice"]
+    assert body.name(placed["twice"] + 3) == "<twice+0x3>"
+    shown = [i.text.split("#")[0].split() for i in decode(body.code, body.start, body.machine)]
+    dumped = _out("objdump", "-d", "--no-show-raw-insn", "--disassemble=twice", str(tmp_path / "vmlinux"))
+    theirs = [line.split("\t")[1].split("#")[0].split() for line in dumped.splitlines() if "\t" in line]
+    assert shown[: len(theirs)] == theirs
+
+
+def _out(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout

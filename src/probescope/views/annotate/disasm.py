@@ -64,6 +64,8 @@ def _decoded(iced: Any, decoder: Any, formatter: Any, code: bytes, begin: int, n
         if i.is_invalid:
             yield Instruction(i.ip, raw, "(bad)")
             continue
+        formatter.always_show_scale = i.memory_index != 0
+        formatter.show_zero_displacements = i.memory_displ_size > 0
         text, target = formatter.format(i), 0
         if i.is_jcc_short_or_near or i.is_jmp_short_or_near or i.is_call_near:
             branch = i.near_branch_target
