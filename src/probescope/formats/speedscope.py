@@ -2,7 +2,7 @@
 
     {"$schema", "name", "exporter", "notes",
      "profiles": [{"type": "sampled", "name", "unit", "startValue", "endValue", "samples": [[frame, ...]], "weights"}],
-     "shared": {"frames": [{"name", "file", "line"}]}}
+     "activeProfileIndex", "shared": {"frames": [{"name", "file", "line"}]}}
 
 One profile for each measure and owner, samples in order of time; neighbours with the same stack are one. ``notes`` is
 our own addition, which speedscope passes over. Source: https://www.speedscope.app/file-format-schema.json
@@ -33,16 +33,20 @@ def write_speedscope(
     exporter: str,
     notes: Iterable[str] = (),
 ) -> None:
-    head = {"$schema": SCHEMA, "name": name, "exporter": exporter, "activeProfileIndex": 0, "notes": list(notes)}
+    head = {"$schema": SCHEMA, "name": name, "exporter": exporter, "notes": list(notes)}
     out.write(dumps(head)[:-1] + ',"profiles":[')
     paths: dict[int, str] = {}
+    busiest, most = 0, -1.0
     for i, group in enumerate(spool.groups()):
         out.write(",\n" if i else "\n")
+        weight = float(group.rows["weight"].sum())
+        if weight > most and table.owners[group.owner].pid:  # time of idle CPUs is nobody's
+            busiest, most = i, weight
         out.writelines(_profile(table, group, measures[group.event], len(measures) > 1, paths))
     out.write('],\n"shared":{"frames":[')
     for i, frame in enumerate(table.frames):
         out.write((",\n" if i else "") + dumps(_frame(frame)))
-    out.write("]}}\n")
+    out.write(f']}},\n"activeProfileIndex":{busiest}}}\n')
 
 
 def _profile(table: StackTable, group: Group, measure: Measure, several: bool, paths: dict[int, str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.symbols import Frame
+from probescope.errors import UsageError
 from probescope.frozen import dataclass
 from probescope.model.recording import EventBatch, EventType, LostEvents, Machine, Ragged
 from probescope.views.export.kernel_stacks import KernelStacks
@@ -93,6 +94,9 @@ class Source(ABC):
     def times(self) -> tuple[int, int]:
         """Of the first and last event in ns, which may want a walk through all of them."""
         if self._times == (0, 0):
+            if self.name == "<stdin>":
+                hints = ["--time 10.5,12 (seconds)", "write it to a file first"]
+                raise UsageError("of a pipe, parts of the whole time are not known before its end", hints=hints)
             spans = [(int(b.time[0]), int(b.time[-1])) for b in self.recording.batches() if b.count]
             self._times = (min(s[0] for s in spans), max(s[1] for s in spans)) if spans else (0, 0)
         return self._times
