@@ -173,7 +173,9 @@ def test_list_is_quick():
 def runnable(line: str) -> bool:
     """Not those that name a script which the reader brings; the demo and the live views have tests of their own, and
     what needs the reader's own programs or several recordings is compared with perf's."""
-    return words(line)[0] not in {"demo", "top", "annotate", "diff"} and not any(w.endswith(".bt") or w == "..." for w in words(line))
+    return words(line)[0] not in {"demo", "top", "annotate", "diff"} and not any(
+        w.endswith(".bt") or w == "..." for w in words(line)
+    )
 
 
 @pytest.mark.parametrize(("command", "line"), [(c, x) for c, x in all_examples() if runnable(x)], ids=lambda v: v[:60])
@@ -193,7 +195,8 @@ def test_examples_work(command, line, tmp_path):
         (tmp_path / name).write_text("main;parse 3\n")
     if words(line)[0] in {"script", "report"} or "perf.data" in words(line):
         for name in ("perf.data", "other.data"):
-            recorded = ["perf", "record", "-q", "-o", str(tmp_path / name), "-e", "page-faults,sched:sched_switch", "true"]
+            events = ["-e", "page-faults,sched:sched_switch"]
+            recorded = ["perf", "record", "-q", "-o", str(tmp_path / name), *events, "true"]
             subprocess.run(recorded, check=True, timeout=60, capture_output=True)
         import formats_tracemaker as tm
 

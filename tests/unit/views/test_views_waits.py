@@ -26,7 +26,7 @@ def told(*events: EventType) -> SimpleNamespace:
         recording=SimpleNamespace(events=events),
         tasks=SimpleNamespace(names=["swapper", "sh", "cat"]),
         stacks=SimpleNamespace(chains=[(0, (address,)) for address in range(len(FRAMES))]),
-        along=lambda space, addresses: FRAMES[addresses[0]],
+        along=lambda _, addresses: FRAMES[addresses[0]],
     )
 
 
