@@ -149,3 +149,14 @@ def test_lists_are_read_anew_when_modules_come(machine: FakeHost) -> None:
     machine.files["/proc/modules"] += b"md_mod 1000 0 - Live 0xffffffffc0002000\n"
     kernel_functions.refresh()
     assert kernel_functions.traceable().has("md_flush_request")
+
+
+def test_names_that_are_one_function(machine: FakeHost) -> None:
+    """A link by names takes the first of several functions of one name without a word: such are left to kprobes, which
+    refuse them. Few names or many are the same."""
+    text = "\n".join(f"f{i}" for i in range(100)) + "\ntwice\ntwice\nalso [m]\nalso [n]\nonce [m]\n"
+    machine.files[f"{TRACING}/available_filter_functions"] = text.encode()
+    few = {"f1", "twice", "also", "once", "nowhere"}
+    assert kernel_functions.traceable_names(few) == {"f1", "once"}
+    many = few | {f"f{i}" for i in range(50)}
+    assert kernel_functions.traceable_names(many) == {"once", *(f"f{i}" for i in range(50))}
