@@ -20,5 +20,7 @@ bounded work.
     locate         separate debug files; libraries: bare library and program names
     symbolize      addresses of kernel and processes to names; functions to file offsets
     eh_frame       call frame information; unwind_table packs it for the kernel, unwind walks a stack by it
+    eh_index       functions of it by address; unwind_rows: rules of many files as columns; eh_evaluate: any rule
+    elf_names      names as perf chooses them; elf_plt: jumps to other libraries; jitdump, perf_map: JIT compilers
     insn           cost class of an instruction under a uprobe
 """

@@ -54,6 +54,8 @@ machine
 procfs, cgroups
     Processes: ``pids``, ``maps(pid)``, ``comm``, ``cmdline``, ``exe``, ``status``, ``namespaces``, ``root``;
     ``cgroup_path(id)``, ``cgroup_id(path)``, ``cgroups_of(pid)``.
+debuginfod, packages
+    Debug files: ``Client(urls, cache).fetch(build_id, kind) -> path``; ``advice(paths) -> {path: what to install}``.
 tracefs
     ``root()``, ``available_events()``, ``event_id(category, name)``, ``event_format``, ``filter_functions()``,
     ``Instance``, ``reap()``.

@@ -11,10 +11,12 @@ Where ours differ, for a reason:
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -209,3 +211,30 @@ def test_report(tmp_path: Path) -> None:
         ]
         assert len(rows[0]) > 2
         assert rows[0] == rows[1]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another mount namespace takes root")
+def test_another_mount_namespace(tmp_path: Path) -> None:
+    """A container's program: its path leads nowhere here. While it lives, its file is read through its process."""
+    program = build("dwarf_stacks", PROGRAM, "-O2", "-fomit-frame-pointer")
+    inside = f"mount -t tmpfs t {tmp_path} && cp {program} {tmp_path}/inside && exec {tmp_path}/inside 10000000"
+    try:
+        running = subprocess.Popen(["unshare", "-m", "sh", "-c", inside], stdout=subprocess.DEVNULL)
+    except OSError:
+        pytest.skip("unshare is not installed")
+    try:
+        path = str(tmp_path / "perf.data")
+        options = ("-q", "-N", "-e", "cpu-clock", "-F", "999", "--call-graph", "dwarf", "-o", path)
+        deadline = time.monotonic() + 20
+        while not os.readlink(f"/proc/{running.pid}/exe").endswith("/inside"):
+            assert running.poll() is None
+            assert time.monotonic() < deadline
+        subprocess.run(
+            [perf(), "record", *options, "-p", str(running.pid), "--", "sleep", "0.3"], check=True, capture_output=True
+        )
+        found = stacks(*OURS, "script", "--no-inline", "-i", path)
+        names = {f.text.split("+")[0] for stack in found for f in stack if f.module.endswith("/inside")}
+        assert {"burn", "main", "_start"} <= names
+    finally:
+        running.kill()
+        running.wait()

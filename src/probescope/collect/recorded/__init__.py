@@ -5,5 +5,7 @@ once. Who may import me: the rest of collect, and every room above. Symbols are 
 only where they are those of the recording.
 
     batch ──► tasks.Tasks ──► name and space of each event
-          `─► stacks.Stacks ─► each different stack once ──► symbols.Symbols ──► frames
+          `─► unwinding ────► stacks of registers and stack bytes (lanes, by the rules that grounds finds)
+          `─► stacks.Stacks ─► each different stack once ──► symbols.Symbols ──► frames, and what was inlined there
+                                                             kernel_names, modules, jitted; missing: what has no name
 """
