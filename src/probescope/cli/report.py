@@ -66,6 +66,8 @@ def _looks(p: argparse.ArgumentParser) -> None:
     p.add_argument("--time-quantum", default="100ms", metavar="TIME", help="of --sort time: 100ms")
     p.add_argument("-p", "--parent", metavar="REGEX", help="callers that --sort parent tells apart")
     p.add_argument("-x", "--exclude-other", action="store_true", help="only samples with such a caller")
+    p.add_argument("--max-stack", type=int, metavar="N", help="only the innermost N functions of stacks")
+    p.add_argument("--ns", action="store_true", help="nine digits of --sort time")
     p.add_argument("-U", "--hide-unresolved", action="store_true", help="only functions with a name")
     p.add_argument("-q", "--quiet", action="store_true", help="no headings, no warnings")
 
@@ -88,6 +90,7 @@ def _filters(p: argparse.ArgumentParser) -> None:
     p.add_argument("-c", "--comms", metavar="LIST", help="only of threads with these names")
     p.add_argument("-d", "--dsos", metavar="LIST", help="only in these files")
     p.add_argument("-S", "--symbols", metavar="LIST", help="only in these functions")
+    p.add_argument("--symbol-filter", metavar="TEXT", help="only in functions whose names hold this")
     p.add_argument("--pid", metavar="LIST", help="only of these processes")
     p.add_argument("--tid", metavar="LIST", help="only of these threads")
     p.add_argument("-C", "--cpu", metavar="LIST", help="only on these CPUs: 0,2-3")
@@ -134,5 +137,7 @@ def _refuse(args: argparse.Namespace) -> None:
         raise UsageError("records are not dumped by this command", hints=["probescope script prints events"])
     if args.threads:
         raise UsageError("counts of threads are not shown", hints=["--sort pid tells threads apart"])
+    if args.max_stack is not None and args.max_stack < 1:
+        raise UsageError("a stack has at least one function", hints=["--max-stack 8"])
     if args.percent_limit is not None and not 0 <= args.percent_limit <= 100:
         raise UsageError("a limit is between 0 and 100 percent", hints=["--percent-limit 0.5"])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from probescope.errors import UsageError
+from probescope.frozen import replace
 from probescope.views.reporting.graph import Style, parse_style
 from probescope.views.reporting.keys import KEYS, SUMS, USUAL, Key, Sum, parse_keys
 from probescope.views.reporting.rows import PARENT, Row, Rows, Wanted
@@ -43,7 +44,7 @@ class Block:
         self.style = _style(args, stacked=stacked)
         order = self.style.order or ("caller" if self.children else "callee")
         self.graph = order if stacked and self.style.name != "none" else ""
-        self.columns = self._columns(args)
+        self.columns = tuple(replace(c, width=16) if args.ns and c.name == "time" else c for c in self._columns(args))
         keys = tuple(c for c in self.columns if isinstance(c, Key))
         self.wanted = Wanted(
             keys,
@@ -54,6 +55,8 @@ class Block:
             args.hide_unresolved,
             args.parent or PARENT,
             args.exclude_other,
+            args.symbol_filter or "",
+            args.ns,
             tuple(c.name for c in self.columns if isinstance(c, Sum)) if args.fields and not args.sort else (),
         )
         needed = self.wanted.columns()
@@ -195,7 +198,7 @@ class Report:
 
         framed = tuple(k for k in block.wanted.keys if k.framed)
         lines = Lines(self.opened.told).of if any(k.name in {"srcline", "srcfile"} for k in framed) else None
-        rows = Rows(block.sums, block.wanted, Naming(self.opened.told, framed, lines))
+        rows = Rows(block.sums, block.wanted, Naming(self.opened.told, framed, lines, self.args.max_stack or 0))
         if self.args.percentage == "relative":
             block.sums.weight = [sum(r.stats[i].own for r in rows.rows) for i in range(len(block.kinds))]
         return rows

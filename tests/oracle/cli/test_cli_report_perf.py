@@ -95,6 +95,9 @@ def text(output: str) -> list[str]:
         ("--children", "-g", "callee", "-s", "sym"),
         ("-g", "none", "-n", "--show-total-period"),
         ("--percent-limit", "5"),
+        ("--no-children", "--max-stack", "3"),
+        ("--no-children", "-g", "none", "--symbol-filter", "lea"),
+        ("--no-children", "-g", "none", "-s", "time", "--ns"),
     ],
     ids=" ".join,
 )

@@ -20,10 +20,12 @@ Lines = Callable[["Frame", int], tuple[str, str]]
 
 class Naming:
     """``keys``: those of a row that differ along a stack; their values together are a *part*. A *label* is what a call
-    graph calls a function. Both are numbers: ``parts`` and ``names`` have the values."""
+    graph calls a function. Both are numbers: ``parts`` and ``names`` have the values. ``most``: innermost functions of
+    a stack that are told, 0 for all."""
 
-    def __init__(self, told: Told, keys: tuple[Key, ...], lines: Lines | None = None) -> None:
+    def __init__(self, told: Told, keys: tuple[Key, ...], lines: Lines | None = None, most: int = 0) -> None:
         self._told, self._keys, self._lines = told, keys, lines
+        self._most = most or None
         self.parts: list[tuple[Value, ...]] = []
         self.names: list[str] = []
         self._parts: dict[tuple[Value, ...], int] = {}
@@ -82,7 +84,7 @@ class Naming:
         """Labels, innermost first."""
         found = self._paths.get(stack)
         if found is None:
-            found = self._paths[stack] = tuple(self.label(f) for f in self._told.frames(stack))
+            found = self._paths[stack] = tuple(self.label(f) for f in self._told.frames(stack)[: self._most])
         return found
 
     def part_path(self, stack: int) -> tuple[int, ...]:
@@ -90,5 +92,7 @@ class Naming:
         found = self._part_paths.get(stack)
         if found is None:
             space = self._told.stacks.chains[stack][0]
-            found = self._part_paths[stack] = tuple(self.part(f, 0, space) for f in self._told.frames(stack))
+            found = self._part_paths[stack] = tuple(
+                self.part(f, 0, space) for f in self._told.frames(stack)[: self._most]
+            )
         return found

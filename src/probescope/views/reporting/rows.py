@@ -59,8 +59,8 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """``children``: a row for each function of a stack. ``graph``: "", "caller" or "callee". ``modules`` and
-    ``symbols``: only samples that were taken there. ``resolved``: only those whose function has a name. ``order``: sums
-    that rows are sorted by, if not the usual ones."""
+    ``symbols``: only samples that were taken there. ``resolved``: only those whose function has a name. ``holding``:
+    only where the function's name holds this. ``order``: sums that rows are sorted by, if not the usual ones."""
 
     keys: tuple[Key, ...]
     children: bool = False
@@ -70,6 +70,8 @@ class Wanted:
     resolved: bool = False
     parent: str = PARENT
     with_parent: bool = False
+    holding: str = ""
+    nanoseconds: bool = False
     order: tuple[str, ...] = ()
 
     def columns(self) -> list[str]:
@@ -79,7 +81,7 @@ class Wanted:
             out += key.columns
         if self.children or self.graph or self.with_parent:
             out.append("stack")
-        if self.children or self.modules or self.symbols or self.resolved or "stack" in out:
+        if self.children or self.modules or self.symbols or self.resolved or self.holding or "stack" in out:
             out += ["ip", "mode", "space"]
         return list(dict.fromkeys(out))
 
@@ -129,7 +131,7 @@ class Rows:
         own = self.sums.self_frame(group)
         if own is not None and not self._passes(own):
             return
-        if own is None and (w.modules or w.symbols or w.resolved):
+        if own is None and (w.modules or w.symbols or w.resolved or w.holding):
             return
         if w.with_parent and self._parent_of(group) == "[other]":
             return
@@ -157,6 +159,7 @@ class Rows:
             (not w.modules or module_of(frame) in w.modules or frame.module in w.modules)
             and (not w.symbols or frame.name in w.symbols)
             and (not w.resolved or bool(frame.name))
+            and w.holding in frame.name
         )
 
     def _row(self, common: int, part: int, kinds: int) -> Row:
@@ -183,7 +186,8 @@ class Rows:
             case "cpu":
                 return Value(group.cpu, f"{group.cpu:03d}")
             case "time":
-                return Value(group.time, f"{group.time // 10**9}.{group.time % 10**9 // 1000:06d}")
+                digits = 9 if self.wanted.nanoseconds else 6
+                return Value(group.time, f"{group.time // 10**9}.{group.time % 10**9:09d}"[: digits - 9 or None])
             case "weight":
                 return Value(group.weight * group.samples, str(group.weight * group.samples))
             case "local_weight":
