@@ -89,11 +89,12 @@ class Records:
     @property
     def rows(self) -> Column:
         """As many first bytes of each record as all have, a row for each; ``MOST_ROW`` at most."""
-        if self._rows is None:
+        found = self._rows
+        if found is None:
             width = max(min(self.least, MOST_ROW), 1)
             pieces: Any = np.ndarray((max(len(self.values) - width + 1, 0),), f"V{width}", self.values.data, 0, (1,))
-            self._rows = pieces[self.start].view(np.uint8).reshape(len(self), width)
-        return self._rows
+            found = self._rows = pieces[self.start].view(np.uint8).reshape(len(self), width)
+        return found
 
     def fits(self, offset: int, size: int) -> Column | None:
         """Which records reach that far; None: all do."""
