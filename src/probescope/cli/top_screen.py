@@ -119,11 +119,11 @@ class Screen(App[int]):
                     self.changed.clear()
                     view = self.view
                     snapshot = self.live.snapshot(view, self.most)
-                    self.call_from_thread(self.present, snapshot, view)
+                    self.call_later(self.present, snapshot, view)  # never waits: the screen may be gone
         except Exception as e:  # noqa: BLE001 - told when the screen is gone
-            self.failed = e
             if not self.closing.is_set():
-                self.call_from_thread(self.exit, 1)
+                self.failed = e
+                self.call_later(self.exit, 1)
 
     def _gather(self) -> None:
         """Until it is time for a look, or the view has changed. Paused, samples are let go."""
