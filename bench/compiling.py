@@ -29,8 +29,10 @@ def seconds(lines: int) -> float:
     from probescope.api import Request, build
     from probescope.bpf.compile import compile_program
     from probescope.collect.host import compile_options
+    from probescope.plan.request import BpfPlan
 
     built = build(Request(text=text))
+    assert isinstance(built.plan, BpfPlan)
     compile_program(built.program, built.plan.units, compile_options(built.program, built.plan, 0))
     return time.process_time() - began
 
