@@ -40,14 +40,13 @@ def request(args: argparse.Namespace, argv: Sequence[str], say: Callable[[str], 
     counters, filters, cgroups = _events(args)
     sampling = _sampling(args, say)
     pids, tids = _ids(args.pid), _ids(args.tid)
-    pids += _of_user(args.uid) if args.uid else ()
-    nobody = not (pids or tids or args.command or args.cpu)
-    whole = (args.all_cpus or bool(args.cpu) or nobody) and not (pids or tids)
+    uid = _user(args.uid)
+    tasks = bool(pids or tids or uid >= 0)
+    whole = (args.all_cpus or bool(args.cpu) or not args.command) and not tasks
     if cgroups and not whole:
         raise UsageError("cgroups are recorded on CPUs", hints=["add -a or -C LIST"])
     sampling = replace(sampling, cpus=sampling.cpus or whole)
     switch = _switch(args)
-    _realtime(args.realtime)
     return RecordRequest(
         counters,
         sampling,
@@ -74,6 +73,8 @@ def request(args: argparse.Namespace, argv: Sequence[str], say: Callable[[str], 
         ("probescope", "record", *argv),
         not (args.no_symbols or args.no_buildid or switch),
         bool(args.verbose),
+        uid,
+        _whole(args.realtime, "-r") if args.realtime else 0,
     )
 
 
@@ -232,19 +233,20 @@ def _ids(text: str | None) -> tuple[int, ...]:
     return tuple(process_id(w) for w in text.split(",")) if text else ()
 
 
-def _of_user(name: str) -> tuple[int, ...]:
+def _user(name: str | None) -> int:
     import pwd
 
     from probescope.collect.recorder.targets import of_user
 
+    if not name:
+        return -1
     try:
         uid = int(name) if name.isdecimal() else pwd.getpwnam(name).pw_uid
     except KeyError:
         raise UsageError(f"there is no user '{name}'") from None
-    found = tuple(of_user(uid))
-    if not found:
+    if not of_user(uid):
         raise UsageError(f"{name} has no processes")
-    return found
+    return uid
 
 
 def _cpus(text: str | None) -> tuple[int, ...]:
@@ -307,15 +309,6 @@ def _start(text: str | None) -> frozenset[str]:
             raise UsageError(f"'{word}' cannot be told of", hints=[f"--synth {', '.join(_STARTS)}"])
         out |= _STARTS[word]
     return frozenset(out)
-
-
-def _realtime(text: str | None) -> None:
-    if not text:
-        return
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_whole(text, "-r")))
-    except OSError as e:
-        raise UsageError(f"cannot get the priority {text}: {e.strerror}", hints=["it needs CAP_SYS_NICE"]) from None
 
 
 # --- numbers

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import pytest
 from nobody import as_nobody
@@ -78,6 +79,52 @@ def more_than(count: int, folder: Path) -> bool:
     return len(list(folder.glob("perf.data.*"))) > count
 
 
+WAITING = """
+import os, sys
+for line in sys.stdin:
+    for _ in range(int(line)):
+        os.getppid()
+    print("done", flush=True)
+"""
+
+
+class Worker:
+    """A process that makes as many calls as it is told to, and says when it has."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-c", WAITING]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.pid = self._process.pid
+
+    def work(self, count: int) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{count}\n")
+        assert self._process.stdout.readline() == "done\n"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+
+class Channel:
+    """Commands for a recorder, each answered before the next."""
+
+    def __init__(self, folder: Path) -> None:
+        self._ctl, self._ack = folder / "ctl", folder / "ack"
+        os.mkfifo(self._ctl)
+        os.mkfifo(self._ack)
+        self.option = ("--control", f"fifo:{self._ctl},{self._ack}")
+
+    def say(self, *commands: str) -> None:
+        with open(self._ctl, "w", buffering=1) as ctl, open(self._ack) as ack:
+            for command in commands:
+                ctl.write(command + "\n")
+                assert ack.readline() == "ack\n"
+
+
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     running: list[subprocess.Popen[str]] = []
@@ -96,15 +143,6 @@ def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 # --- losses
 
 
-WAITING = """
-import os, sys
-for line in sys.stdin:
-    for _ in range(int(line)):
-        os.getppid()
-    print("done", flush=True)
-"""
-
-
 @pytest.mark.parametrize("after", [0, 10], ids=["to the end", "and more"])
 def test_received_and_lost_are_what_was_produced(
     tmp_path: Path, started: Callable[..., subprocess.Popen[str]], after: int
@@ -112,31 +150,15 @@ def test_received_and_lost_are_what_was_produced(
     """The recorder is stopped while 50,000 events come into a ring of 16 pages: each of those that found no room is
     told, in the file and at the end. The kernel tells of them when there is room again; if nothing comes any more, we
     have to."""
-    ctl, ack, path = (tmp_path / n for n in ("ctl", "ack", "perf.data"))
-    os.mkfifo(ctl)
-    os.mkfifo(ack)
-    command = [sys.executable, "-c", WAITING]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as worker:
-        assert worker.stdin is not None
-        assert worker.stdout is not None
-
-        def work(count: int) -> None:
-            assert worker.stdin is not None
-            assert worker.stdout is not None
-            worker.stdin.write(f"{count}\n")
-            assert worker.stdout.readline() == "done\n"
-
-        one = started("-o", str(path), "-m", "16", *GETPPID, "-p", str(worker.pid), "--control", f"fifo:{ctl},{ack}")
-        with open(ctl, "w", buffering=1) as commands, open(ack) as answers:
-            commands.write("ping\n")
-            answers.readline()
-            one.send_signal(signal.SIGSTOP)
-            work(50_000)
-            one.send_signal(signal.SIGCONT)
-            commands.write("ping\n")
-            answers.readline()
-            work(after)
-        worker.stdin.close()
+    path, channel = tmp_path / "perf.data", Channel(tmp_path)
+    with Worker() as worker:
+        one = started("-o", str(path), "-m", "16", *GETPPID, "-p", str(worker.pid), *channel.option)
+        channel.say("ping")
+        one.send_signal(signal.SIGSTOP)
+        worker.work(50_000)
+        one.send_signal(signal.SIGCONT)
+        channel.say("ping")
+        worker.work(after)
     _, said = one.communicate(timeout=60)
     found = Found(path)
     assert found.lost > 40_000
@@ -222,26 +244,22 @@ def test_max_size(tmp_path: Path) -> None:
 
 
 def test_commands_while_it_records(tmp_path: Path, started: Callable[..., subprocess.Popen[str]]) -> None:
-    """``-D -1 --control``: nothing before enable, something then, an ack for each."""
-    ctl, ack, path = (tmp_path / n for n in ("ctl", "ack", "perf.data"))
-    os.mkfifo(ctl)
-    os.mkfifo(ack)
-    one = started("-a", "-D", "-1", "-o", str(path), *GETPPID, "--control", f"fifo:{ctl},{ack}")
-    spin = subprocess.Popen([sys.executable, "-c", SPIN])
-    try:
-        with open(ctl, "w", buffering=1) as commands, open(ack) as answers:
-            for command in ("ping", "enable", "disable", "enable syscalls:sys_enter_getppid"):
-                commands.write(command + "\n")
-                assert answers.readline() == "ack\n"
-            until(lambda: path.stat().st_size > 200_000)
-            commands.write("stop\n")
-            assert answers.readline() == "ack\n"
-        _, said = one.communicate(timeout=60)
-    finally:
-        spin.kill()
-        spin.wait()
+    """``-D -1 --control``: nothing before enable and after disable, an ack for each command."""
+    path, channel = tmp_path / "perf.data", Channel(tmp_path)
+    with Worker() as worker:
+        one = started("-D", "-1", "-o", str(path), *GETPPID, "-p", str(worker.pid), *channel.option)
+        channel.say("ping")
+        worker.work(1000)
+        channel.say("enable")
+        worker.work(200)
+        channel.say("disable")
+        worker.work(1000)
+        channel.say("enable syscalls:sys_enter_getppid")
+        worker.work(30)
+        channel.say("stop")
+    _, said = one.communicate(timeout=60)
     assert one.returncode == 0, said
-    assert Found(path).samples > 1000
+    assert Found(path).samples == 230
 
 
 def test_another_file_after_each_megabyte(tmp_path: Path) -> None:
@@ -270,22 +288,24 @@ def test_another_file_after_each_megabyte(tmp_path: Path) -> None:
 
 
 def test_the_last_moments_at_a_signal(tmp_path: Path, started: Callable[..., subprocess.Popen[str]]) -> None:
-    """``--overwrite --switch-output``: each SIGUSR2 leaves a file with what the rings hold."""
-    out = tmp_path / "perf.data"
-    options = ("--overwrite", "--switch-output", "-m", "16", *GETPPID)
-    one = started("-a", "-o", str(out), *options, "--", sys.executable, "-c", SPIN)
-    until(lambda: out.exists() and out.stat().st_size > 100)
-    for n in range(2):
-        one.send_signal(signal.SIGUSR2)
-        until(partial(more_than, n, tmp_path))
-    one.send_signal(signal.SIGINT)
-    one.communicate(timeout=60)
-    files = sorted(tmp_path.glob("perf.data.*"))
-    assert len(files) == 3
-    for f in files[1:]:
-        found = Found(f)
-        assert 100 < found.samples < 4000
-        assert not found.damage
+    """``--overwrite --switch-output``: each SIGUSR2 leaves a file with what came last, and nothing of the file
+    before."""
+    out, channel = tmp_path / "perf.data", Channel(tmp_path)
+    options = ("--overwrite", "--switch-output", "-m", "16", *GETPPID, *channel.option)
+    with Worker() as worker:
+        one = started("-o", str(out), *options, "-p", str(worker.pid))
+        channel.say("ping")
+        for n, calls in enumerate((50_000, 200)):
+            worker.work(calls)
+            one.send_signal(signal.SIGUSR2)
+            until(partial(more_than, n, tmp_path))
+        worker.work(20)
+        one.send_signal(signal.SIGINT)
+        one.communicate(timeout=60)
+    found = [Found(f) for f in sorted(tmp_path.glob("perf.data.*"))]
+    assert 300 < found[0].samples < 2000
+    assert [f.samples for f in found[1:]] == [200, 20]
+    assert not any(f.damage for f in found)
 
 
 def test_files_of_others_stay_as_they_are() -> None:

@@ -34,7 +34,9 @@ class RecordRequest:
     of the counter. ``pages`` of a ring, 0: as the kernel is set. ``delay_ms`` before events are enabled, -1: they stay
     disabled until ``control`` says otherwise. ``level`` of zstd, 0 for none. ``output``: a path, or ``-`` for standard
     output. ``start``: which of what there was before is told (``task``, ``mmap``, ``cgroup``). ``max_size`` in bytes of
-    data, 0 for no limit. ``words``: the command line, for the header. ``keep_symbols``: in a file beside."""
+    data, 0 for no limit. ``words``: the command line, for the header. ``keep_symbols``: in a file beside. ``uid``:
+    whose processes, besides those that are named; -1: nobody's. ``priority`` of SCHED_FIFO for the recorder, 0 for
+    none."""
 
     counters: tuple[Counter, ...]
     sampling: Sampling = field(default_factory=Sampling)
@@ -61,6 +63,8 @@ class RecordRequest:
     words: tuple[str, ...] = ()
     keep_symbols: bool = True
     verbose: bool = False
+    uid: int = -1
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from probescope.formats.perfdata.layout import layout_of
 from probescope.frozen import replace
 from probescope.kernel.child import Child
 from probescope.kernel.host import host
+from probescope.kernel.limits import more_files, realtime
 from probescope.kernel.machine import online_cpus, sysctl_int
 from probescope.kernel.perfring import walk
 from probescope.kernel.privileges import privileges
@@ -44,6 +45,9 @@ def record(request: RecordRequest, say: Callable[[str], None] | None = None) -> 
     run: _Run | None = None
     try:
         child = Child(request.command, aside=request.output == PIPE) if request.command else None
+        more_files()  # for us, not for the command
+        if request.priority:
+            realtime(request.priority)
         rings = Rings(*_asked(request, child), pages=request.pages or default_pages(), shrink=not request.pages)
         if say is not None:
             _tell(rings, request.verbose, say)

@@ -21,6 +21,8 @@ def threads(request: RecordRequest) -> tuple[int, ...]:
         if not procfs.alive(tid):
             raise UsageError(f"there is no thread {tid}", hints=["ps -eLf lists threads"])
         found.append(tid)
+    for pid in of_user(request.uid) if request.uid >= 0 else ():
+        found += procfs.threads(pid)  # none of one that has ended since
     return tuple(dict.fromkeys(found))
 
 
@@ -28,7 +30,7 @@ def processes(request: RecordRequest, child: int) -> Sequence[int]:
     """All, if CPUs are recorded; else those that were asked for and what came of them, and the command."""
     if request.whole_cpus:
         return procfs.pids()
-    own = [child] if child else []
+    own = [*(of_user(request.uid) if request.uid >= 0 else ()), *([child] if child else [])]
     asked = list(dict.fromkeys([*request.pids, *(procfs.leader(tid) for tid in request.tids), *own]))
     return _with_children(asked) if request.inherit else asked
 

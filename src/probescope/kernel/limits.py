@@ -1,0 +1,26 @@
+"""What a process may raise for itself."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from probescope.errors import UsageError
+
+
+def more_files() -> None:
+    """As many open files as the hard limit allows. A program that is started later inherits it: start it before."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def realtime(priority: int) -> None:
+    """SCHED_FIFO for this process; programs that it starts later do not inherit it. Raises UsageError."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
+    except OSError as e:
+        hints = ["1 to 99, with CAP_SYS_NICE: sudo probescope ..."]
+        raise UsageError(f"cannot get the priority {priority}: {e.strerror}", hints=hints) from None
