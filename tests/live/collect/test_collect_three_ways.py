@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,18 @@ def test_one_program_three_collectors(name, folder):
     assert found["perf"] == found["bpf"]
     assert found["replay"] == found["bpf"]
     assert found["bpf"][0] or found["bpf"][1], "it answered nothing"
+
+
+def test_a_recording_of_our_own(folder):
+    """What probescope record writes is answered as what perf record writes."""
+    path = folder / "own.data"
+    events = [word for e in EVENTS for word in ("-e", e)]
+    line = [sys.executable, "-m", "probescope", "record", *events, "-o", str(path), "--", *work(folder)]
+    done = subprocess.run(line, check=False, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for name in ("tuples for keys", "numbers", "latencies", "lines until exit", "texts elsewhere in the record"):
+        program = PROGRAMS[name]
+        assert said(program, "-i", str(path)) == said(program, "-i", str(recorded(folder)))
 
 
 def test_the_answers_are_the_works_own(folder):
