@@ -21,6 +21,8 @@ def _capabilities(s: Situation) -> Iterator[str]:
         "or keep your user and grant the capabilities: sudo setpriv --reuid $USER --regid $USER --init-groups "
         "--inh-caps +bpf,+perfmon --ambient-caps +bpf,+perfmon probescope ..."
     )
+    if tuple(s.privileges.missing) == ("cap_bpf",):
+        yield "or without BPF: probescope run --via perf ... has perf sample the events, and evaluates them itself"
 
 
 def _container(_: Situation) -> Iterator[str]:
