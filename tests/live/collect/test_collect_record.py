@@ -204,7 +204,7 @@ def test_killed_it_leaves_a_file_that_can_be_read(
     path = tmp_path / "perf.data"
     one = started("-o", str(path), *event, "--", sys.executable, "-c", SPIN)
     until(lambda: path.exists() and path.stat().st_size > 50_000)
-    until(lambda: 50_000 < int.from_bytes(path.read_bytes()[48:56], "little") < path.stat().st_size - 10_000)
+    until(lambda: int.from_bytes(path.read_bytes()[48:56], "little") > 50_000)
     one.kill()
     one.communicate()
     found = Found(path)

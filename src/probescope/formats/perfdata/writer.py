@@ -42,14 +42,15 @@ class WrittenEvent:
 
 
 class Records:
-    """Records into ``file``, compressed with ``level`` > 0. ``data_size``: bytes that are in the file."""
+    """Records into ``file``, compressed with ``level`` > 0. ``data_size``: bytes that are in the file, ``rounded``
+    before the end of the last round."""
 
     def __init__(self, file: BinaryIO, *, big: bool = False, level: int = 0) -> None:
         self.file, self.big, self.level = file, big, level
         self.order = ">" if big else "<"
         self.deflate = Deflate(level) if level else None
         self.pending = bytearray()
-        self.written = self.compressed = self.data_size = 0
+        self.written = self.compressed = self.data_size = self.rounded = 0
         self.finished_round = record(r.FINISHED_ROUND, 0, b"", big)
         self._fd = file.fileno() if isinstance(file, io.RawIOBase) else -1
 
@@ -69,6 +70,7 @@ class Records:
         if self.deflate is None:
             self.written += sum(map(len, pieces))
             self._put_all([*pieces, memoryview(self.finished_round)])
+            self.rounded = self.data_size - len(self.finished_round)
             return
         for piece in pieces:
             self.write(piece)
@@ -82,6 +84,7 @@ class Records:
     def round(self) -> None:
         """Nothing that is written later is older than what was written before the round before this one."""
         self.plain(self.finished_round)
+        self.rounded = self.data_size - len(self.finished_round)
 
     def _put(self, data: bytes | memoryview) -> None:
         if self._fd >= 0:
@@ -156,8 +159,10 @@ class PerfDataWriter(Records):
         return magic + struct.pack(self.order + "12Q", FILE_HEADER, entry, *sections, *bits)
 
     def settle(self) -> None:
-        """Tells in the header how much there is so far: of a recorder that is killed, perf reads that much."""
-        os.pwrite(self.file.fileno(), struct.pack(self.order + "Q", self.data_size), _DATA_SIZE_AT)
+        """Tells in the header how much there is before the last round's end: of a recorder that is killed, perf reads
+        that much; and what lies behind it tells that it was killed."""
+        if self.rounded:
+            os.pwrite(self.file.fileno(), struct.pack(self.order + "Q", self.rounded), _DATA_SIZE_AT)
 
     # --- end
 
