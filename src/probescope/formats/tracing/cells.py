@@ -252,9 +252,9 @@ def _looked_up(numbers: Column, base: int) -> list[Cells]:
         above = rest >> np.uint64(16) if base == 16 else rest // np.uint64(size)
         group = (rest - above * np.uint64(size)).view(np.int64)
         if most >= size * scale:
-            group += np.where(above > 0, size, 0)
+            group += (above != 0) * np.int64(size)
         if scale > 1:
-            group[rest == 0] = 2 * size
+            group += (rest == 0) * np.int64(2 * size)
         groups.append(Texts(table.take(group), sizes.take(group), 1 if scale == 1 else 0))
         scale *= size
         if most < scale:
