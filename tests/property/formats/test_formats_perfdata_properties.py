@@ -144,6 +144,36 @@ def test_lanes_find_what_steps_find(pattern: list[tuple[int, int]], seed: int, f
     assert (heads == words[found]).all()
 
 
+RUN = st.tuples(SIZES, st.integers(1, 400), st.sampled_from([0, 1, 3, 7, 90]))
+
+
+@settings(max_examples=60)
+@given(st.lists(RUN, min_size=1, max_size=8), st.integers(0, 2**32), st.integers(0, 3), st.booleans())
+def test_runs_find_what_steps_find(runs: list[tuple[int, int, int]], seed: int, faults: int, dense: bool) -> None:
+    """Records of one size, with ends of rounds after every few of them, among payloads that look like such ends."""
+    r = np.random.default_rng(seed)
+    ending = np.uint64(68 | 8 << 48)
+    words: list[np.uint64] = []
+    for size, count, every in runs:
+        for i in range(count):
+            payload = r.integers(0, 1 << 63, size - 1, dtype=np.uint64)
+            if dense and size > 2 and i % 5 == 0:
+                payload[int(r.integers(size - 1))] = ending
+            words += [np.uint64(9 | int(r.integers(1, 3)) << 32 | size * 8 << 48), *payload]
+            if every and i % every == 0:
+                words.append(ending)
+        if len(words) > 60_000:
+            break
+    heads = np.array(words, np.uint64)
+    for place in r.integers(0, len(heads), faults):
+        heads[place] = r.choice(np.array([0, 71 | 48 << 48, 9 | 12 << 48, (1 << 64) - 8], np.uint64))
+    places, end = _one_by_one(heads, 0, len(heads))
+    found, of_them, stop = walk.walk(heads)
+    assert stop == end
+    assert found.tolist() == places.tolist()
+    assert (of_them == heads[found]).all()
+
+
 @given(st.builds(Attr, *[st.integers(0, 255)] * 21, flags=U64), st.booleans(), st.sampled_from([64, 96, 128, 144, 160]))
 def test_attributes_come_back(attr: Attr, big: bool, size: int) -> None:
     """As far as the size reaches, in both byte orders."""

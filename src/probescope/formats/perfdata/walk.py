@@ -41,6 +41,7 @@ STEPS = 8  # taken at once, before looking which lanes are at their end
 #: A run is looked at in pieces that grow, so that its end costs no more than its records did.
 FIRST_LOOK = 256
 ENOUGH = 64
+FAR = 64  # words
 PATIENCE = 8  # runs shorter than that in a row, after which lanes are better
 BETWEEN = 40  # words that are walked one by one where a run ended
 
@@ -141,6 +142,8 @@ class _Runs:
     def _equal(self, at: int, until: int, head: int, step: int) -> Found:
         """Between two ends of rounds, that is between two words that look like one, records of ``step`` words have
         known places, and so has the round behind them; what is not there ends the run."""
+        if step > FAR:
+            return self._far_apart(at, until, head, step)
         rounds = self._between(at, until)
         starts = np.append(at, rounds + 1)
         length = np.append(rounds, until) - starts
@@ -162,6 +165,20 @@ class _Runs:
         if len(places):
             self.end = int(places[-1]) + (1 if found[-1] == _ROUND else step)
         return places, found
+
+    def _far_apart(self, at: int, until: int, head: int, step: int) -> Found:
+        """Without rounds between: to look for them at every word would cost more than what they interrupt."""
+        first = at + 1 if self.heads[at] == _ROUND else at
+        places = np.arange(first, until - step + 1, step)
+        if first > at:
+            places = np.concatenate((np.array([at], np.int64), places))
+        found = self.heads.take(places)
+        good = found & _SAME == np.uint64(head) & _SAME
+        good[: first - at] = True
+        count = len(good) if good.all() else int(good.argmin())
+        if count:
+            self.end = int(places[count - 1]) + (1 if found[count - 1] == _ROUND else step)
+        return places[:count], found[:count]
 
     def _between(self, at: int, until: int) -> Places:
         if self._rounds is None:
