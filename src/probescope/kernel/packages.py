@@ -8,6 +8,7 @@ Source: dpkg(1); os-release(5).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 
 from probescope.kernel.host import host
@@ -32,7 +33,7 @@ def advice(paths: Iterable[str]) -> dict[str, str]:
         found = _packages(wanted)
         return {path: f"apt install {_OTHERS.get(p, p + '-dbgsym')}" for path, p in found.items()}
     text = next((text for names, text in _ADVICE if family & set(names)), "")
-    return {path: text.format(path=path) for path in wanted} if text else {}
+    return {path: text.format(path=shlex.quote(path)) for path in wanted} if text else {}
 
 
 def _family() -> set[str]:

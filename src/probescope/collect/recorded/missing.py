@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from probescope.collect.recorded.kernel_names import KERNEL
 from probescope.frozen import dataclass
+from probescope.model.visible import visible
 
 if TYPE_CHECKING:
     from probescope.collect.recorded.symbols import Symbols
@@ -68,13 +69,13 @@ def _kernel(symbols: Symbols) -> tuple[str, str] | None:
 
 def lines(found: list[Missing], most: int = 8) -> list[str]:
     """A block of text, one line a module."""
-    width = max((len(m.module) for m in found[:most]), default=0)
+    shown = [(visible(m.module), m) for m in found[:most]]
+    width = min(max((len(name) for name, _ in shown), default=0), 60)
     out = []
-    for m in found[:most]:
+    for name, m in shown:
         count = f"{m.places} places" if m.places != 1 else "1 place"
-        out.append(
-            f"  {m.module:<{min(width, 60)}}  {count if m.places else '':>12}  {m.why}{': ' if m.help else ''}{m.help}"
-        )
+        helps = f": {visible(m.help)}" if m.help else ""
+        out.append(f"  {name:<{width}}  {count if m.places else '':>12}  {m.why}{helps}")
     if len(found) > most:
         out.append(f"  and {len(found) - most} others")
     return out
