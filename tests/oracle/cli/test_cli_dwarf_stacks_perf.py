@@ -238,3 +238,20 @@ def test_another_mount_namespace(tmp_path: Path) -> None:
     finally:
         running.kill()
         running.wait()
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node, a program that makes code")
+def test_code_made_at_run_time(tmp_path: Path) -> None:
+    """Functions of perf-PID.map have the names that perf gives them; behind them we go on where perf ends."""
+    node = shutil.which("node") or ""
+    work = "function fib(n) { return n < 2 ? n : fib(n - 1) + fib(n - 2) } for (let i = 0; i < 6; i++) fib(30)"
+    path = recorded(tmp_path / "perf.data", node, "--perf-basic-prof", "-e", work)
+    made = further = 0
+    for ours, theirs in both(path):
+        for mine, other in zip(ours, theirs, strict=False):
+            if other.module.startswith("/tmp/perf-") and other.text != "[unknown]":
+                assert mine == other
+                made += 1
+        further += len(ours) > len(theirs)
+    assert made > 10
+    assert further > 3
