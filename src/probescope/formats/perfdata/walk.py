@@ -42,6 +42,7 @@ STEPS = 8  # taken at once, before looking which lanes are at their end
 FIRST_LOOK = 256
 ENOUGH = 64
 FAR = 64  # words
+SPARSE = 1024  # records between two rounds
 PATIENCE = 8  # runs shorter than that in a row, after which lanes are better
 BETWEEN = 40  # words that are walked one by one where a run ended
 
@@ -104,6 +105,7 @@ class _Runs:
     def __init__(self, heads: Words) -> None:
         self.heads = heads
         self.end = 0
+        self._sparse = True  # few rounds, as far as is known
         self._rounds: Places | None = None  # words that look like one, wherever they are
 
     def at(self, at: int, pieces: list[Found]) -> int:
@@ -142,8 +144,14 @@ class _Runs:
     def _equal(self, at: int, until: int, head: int, step: int) -> Found:
         """Between two ends of rounds, that is between two words that look like one, records of ``step`` words have
         known places, and so has the round behind them; what is not there ends the run."""
-        if step > FAR:
-            return self._far_apart(at, until, head, step)
+        if step > FAR or self._sparse:
+            run = self._far_apart(at, until, head, step)
+            ended = self.end < len(self.heads) and self.heads[self.end] == _ROUND
+            if step > FAR or not ended or len(run[0]) > SPARSE:
+                return run
+            self._sparse = False  # rounds end all the time: from here on look for them
+            if len(run[0]):
+                return run
         rounds = self._between(at, until)
         starts = np.append(at, rounds + 1)
         length = np.append(rounds, until) - starts
