@@ -35,6 +35,7 @@ for target in "$@"; do
         need chromium chromium
         need rustc rustc
         need go golang-go
+        need node nodejs
         need dwz dwz
         need perl perl
         ;;

@@ -81,7 +81,13 @@ def perf() -> str:
 
 def recorded(to: Path, *command: str, size: int = 8192) -> str:
     options = ("-q", "-e", "cpu-clock", "-F", "2999", "--call-graph", f"dwarf,{size}", "-o", str(to))
-    done = subprocess.run([perf(), "record", *options, "--", *command], capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        [perf(), "record", *options, "--", *command],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        cwd=to.parent,  # node leaves a log where it runs
+    )
     if not to.exists():
         pytest.skip(f"perf cannot record stacks here: {done.stderr.decode()[-200:]}")
     return str(to)

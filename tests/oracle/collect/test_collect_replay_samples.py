@@ -20,7 +20,7 @@ def counted(path, program):
     return {o.name: dict(o.items) for o in said if isinstance(o, MapOut)}
 
 
-@pytest.mark.skipif(not samples(), reason="PROBESCOPE_SAMPLES names no folder with recordings")
+@pytest.mark.skipif(not samples(), reason="PROBESCOPE_SAMPLES names no folder of recordings")
 @pytest.mark.parametrize("path", samples(), ids=lambda p: p.name)
 def test_counts_of_a_recording_are_those_of_its_report(path):
     """By event, and by thread and name: idle threads are <idle> there, swapper/CPU here."""
