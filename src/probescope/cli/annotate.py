@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from probescope.cli.parsing import Parser, add_filters
+from probescope.cli.symbols import add_symbols
 from probescope.errors import FormatError, UsageError
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def parser() -> Parser:
     types = ("local", "global")
     p.add_argument("--percent-type", choices=types, default="local", help="shares of the function, or of all samples")
     p.add_argument("--percent-limit", type=float, default=1.0, metavar="PERCENT", help="without SYMBOL: 1")
-    p.add_argument("-k", "--vmlinux", metavar="FILE", help="the kernel's code")
     add_filters(p)
+    add_symbols(p)
     p.add_argument("--stdio", action="store_true", help="as it is")
     return p
 
@@ -51,12 +52,13 @@ def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
     wanted = args.symbol or args.function or ""
     from probescope.cli.recordings import opened
+    from probescope.cli.symbols import search_of
     from probescope.views.annotate.hits import functions
     from probescope.views.code import Code
 
     shown = 0
     failed: list[str] = []
-    with opened(args.input) as recording:
+    with opened(args.input, search_of(args, args.input)) as recording:
         sums = _read(recording, args)
         listing = _Listing(recording, args)
         code = Code()

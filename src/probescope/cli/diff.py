@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from probescope.cli.parsing import Parser
+from probescope.cli.symbols import add_symbols
 from probescope.errors import FormatError, UsageError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def parser() -> Parser:
     p.add_argument("--tid", metavar="LIST", help="only of these threads")
     p.add_argument("--cpu", metavar="LIST", help="only on these CPUs: 0,2-3")
     p.add_argument("--time", metavar="A,B", help="only between these times: seconds, 10%%-20%%, 10%%/2")
+    add_symbols(p)
     p.add_argument("-q", "--quiet", action="store_true", help="no headings")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
     return p
@@ -102,8 +104,9 @@ def _summed(name: str, args: Namespace, keys: tuple[Key, ...]) -> dict[str, tupl
     """Of a file, by the event's name: weights of its rows, and of all."""
     from probescope.cli.recordings import opened
     from probescope.cli.reports import Report
+    from probescope.cli.symbols import search_of
 
-    with opened(name) as recording:
+    with opened(name, search_of(args, name)) as recording:
         report = Report(recording, _as_report(args))
         report.read()
         out = {}
