@@ -6,8 +6,7 @@
     nsecs                    yes    yes                        if recorded, on the recording's clock
     cgroup                   yes    yes                        if recorded
     uid, gid, curtask...     yes    no                         no
-    args by position         yes    no                         no
-    registers                yes    no                         no
+    arg0, retval, registers  yes    of kprobes, uprobes, USDT  no
     reads of memory          yes    no                         no
     stacks                   yes    yes, by frame pointers     if recorded
     effects, system()        yes    no; system() yes           no

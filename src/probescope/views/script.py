@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from probescope.collect.recorded.alike import alike
 from probescope.frozen import dataclass
+from probescope.model.alike import alike
 from probescope.views.script_parts import NUMBERS
 from probescope.views.sides import HEAD, Sides
 

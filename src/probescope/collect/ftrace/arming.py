@@ -1,8 +1,8 @@
 """A ``Setup`` written into tracefs: in an instance of our own where the kernel lets it, and always undone.
 
-Before 6.11 ("function_graph: Allow function_graph tracer to be enabled in instances") that tracer exists in the top
-buffer only. That one is taken if nobody uses it, and left as it was found. The roots of function graphs and their depth
-are settings of the whole machine on every kernel: they are borrowed, see kernel/borrowed.py.
+Before 6.11 ("ftrace: Allow function_graph tracer to be enabled in instances") that tracer exists in the top buffer
+only. That one is taken if nobody uses it, and left as it was found. The roots of function graphs and their depth are
+settings of the whole machine on every kernel: they are borrowed, see kernel/borrowed.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Self
 
-from probescope.collect.ftrace.setup import EventSetup, Setup
+from probescope.collect.ftrace.setup import DynamicSetup, EventSetup, Setup
 from probescope.diagnostics import nearest
 from probescope.errors import KernelError, ProbeError, SessionError, UsageError
 from probescope.kernel import tracefs
@@ -18,7 +18,8 @@ from probescope.kernel.borrowed import Borrowed
 from probescope.kernel.leftovers import reap
 from probescope.kernel.watchdog import Watchdog
 
-TAG = "ftrace"
+MOST_PIDS = 256
+"""Numbers of threads that one write takes: set_event_pid looks at no more than a page."""
 _FUNCTION_TRACERS = ("function", "function_graph")
 
 
@@ -35,6 +36,7 @@ class Armed:
             raise no_tracer(setup.tracer, tracer_names)
         self._instance: tracefs.Instance | None = None
         self._borrowed = Borrowed()
+        self._made: list[DynamicSetup] = []
         self._dog = Watchdog(reap_parent)
         try:
             self._place()
@@ -44,7 +46,7 @@ class Armed:
             raise
 
     def _place(self) -> None:
-        self._instance = tracefs.Instance(TAG)
+        self._instance = tracefs.Instance(self.setup.tag)
         self.base = self._instance.path
         if self.setup.tracer not in self._instance.read("available_tracers").split():
             self._instance.close()
@@ -72,6 +74,9 @@ class Armed:
         if s.depth:
             self._borrowed.write("max_graph_depth", str(s.depth))
         self._pids()
+        for made in s.dynamic:
+            tracefs.write(f"{made.kind}_events", made.definition)
+            self._made.append(made)
         for event in s.events:
             self._event(event)
         self._tracer()
@@ -117,7 +122,8 @@ class Armed:
             if s.follow:
                 self._option("function-fork")
         if s.events:
-            self._set("set_event_pid", text)
+            for at in range(0, len(s.pids), MOST_PIDS):
+                self._set("set_event_pid", " ".join(map(str, s.pids[at : at + MOST_PIDS])))
             if s.follow:
                 self._option("event-fork")
 
@@ -182,7 +188,7 @@ class Armed:
         for cpu in cpus:
             stats = tracefs.read(f"per_cpu/cpu{cpu}/stats", self.base)
             told = dict(line.split(":", 1) for line in stats.splitlines() if ":" in line)
-            out += sum(int(told.get(name, "0")) for name in ("overrun", "dropped events"))
+            out += sum(int(told.get(name, "0")) for name in ("overrun", "commit overrun", "dropped events"))
         return out
 
     def close(self) -> None:
@@ -195,6 +201,10 @@ class Armed:
             self._borrowed.close()
         else:
             self._leave_top()
+        for made in self._made:
+            with suppress(KernelError):
+                tracefs.write(f"{made.kind}_events", f"-:{made.name}")
+        self._made = []
         self._dog.dismiss()
 
     def _leave_top(self) -> None:

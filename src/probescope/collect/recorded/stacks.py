@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from probescope.collect.recorded.alike import alike
+from probescope.model.alike import alike
 from probescope.model.recording import Ragged
 
 if TYPE_CHECKING:

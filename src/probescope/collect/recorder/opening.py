@@ -47,7 +47,7 @@ def _flag(bit: int) -> _Younger:
 
 #: The youngest first.
 _YOUNGER = (
-    # 6.0, "perf: Add PERF_FORMAT_LOST read_format"
+    # 6.0, "perf/core: Add a new read format to get a number of lost samples"
     _Younger(
         lambda a: bool(a.read_format & u.PERF_FORMAT_LOST),
         lambda a: replace(a, read_format=a.read_format & ~u.PERF_FORMAT_LOST),
@@ -57,8 +57,8 @@ _YOUNGER = (
         lambda a: bool(a.sample_type & u.PERF_SAMPLE_WEIGHT_STRUCT),
         lambda a: replace(a, sample_type=a.sample_type & ~u.PERF_SAMPLE_WEIGHT_STRUCT | u.PERF_SAMPLE_WEIGHT),
     ),
-    _flag(u.FLAG_BPF_EVENT),  # 5.1
-    _flag(u.FLAG_KSYMBOL),  # 5.1
+    _flag(u.FLAG_BPF_EVENT),  # 5.1, "perf, bpf: Introduce PERF_RECORD_BPF_EVENT"
+    _flag(u.FLAG_KSYMBOL),  # 5.1, "perf, bpf: Introduce PERF_RECORD_KSYMBOL"
 )
 
 

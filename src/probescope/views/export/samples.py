@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from probescope.collect.recorded.alike import alike
 from probescope.errors import UsageError
 from probescope.formats.stacktable import CodeFrame, Measure, Owner, SampleBatch, StackTable
+from probescope.model.alike import alike
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from probescope.collect.recorded.alike import alike
 from probescope.collect.recorded.stacks import CONTEXT
+from probescope.model.alike import alike
 from probescope.views.flame.stacks import Group, StackSamples
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from probescope.collect.recorded.alike import alike
 from probescope.errors import UsageError
+from probescope.model.alike import alike
 from probescope.views.flame.recorded import Sampled
 from probescope.views.flame.stacks import Group
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from probescope.collect.recorded.alike import alike
 from probescope.collect.recorded.told import CPUMODE
 from probescope.errors import LimitError
+from probescope.model.alike import alike
 
 if TYPE_CHECKING:
     import numpy as np
