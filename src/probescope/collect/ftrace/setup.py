@@ -15,11 +15,22 @@ class EventSetup:
 
 
 @dataclass(frozen=True, slots=True)
+class DynamicSetup:
+    """An event that is made, and removed at the end. ``kind``: kprobe or uprobe, whose file takes ``definition``, which
+    calls it ``name``, as ``group/event``; groups carry our prefix (kernel/leftovers.py)."""
+
+    kind: str
+    name: str
+    definition: str
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     """``functions`` and ``notrace`` limit what the tracers see; ``graph`` are the roots of function graphs, and
     ``graph_notrace`` is left out of them with all that it calls. ``depth`` 0: no limit. ``pids`` empty: everybody;
     ``follow``: their children too. ``options``: names, with ``no`` before what is switched off. ``clock`` empty:
-    monotonic time. ``buffer_kb``: of each CPU, 0: as the kernel has it."""
+    monotonic time. ``buffer_kb``: of each CPU, 0: as the kernel has it. ``dynamic``: made before ``events``, which may
+    name them. ``tag``: what the instance is called, after our prefix; a process has one of a name."""
 
     tracer: str = "nop"
     functions: tuple[str, ...] = ()
@@ -33,6 +44,8 @@ class Setup:
     options: tuple[str, ...] = ()
     clock: str = "mono"
     buffer_kb: int = 0
+    dynamic: tuple[DynamicSetup, ...] = ()
+    tag: str = "ftrace"
 
     @property
     def unlimited(self) -> bool:
