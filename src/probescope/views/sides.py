@@ -62,7 +62,7 @@ class Sides:
         tid = record.parent_tid if isinstance(record, Started) else record.tid
         shown = tid if record.time else 0
         texts = (
-            ("comm", f"{self._names.get(tid) or f':{tid}':>16} "),
+            ("comm", f"{self._names.get(tid) or f':{record.tid}':>16} "),
             ("tid", f"{shown:7d} "),
             ("cpu", f"[{max(record.cpu, 0):03d}] "),
             ("time", f"{self._seconds(record.time)}: "),
