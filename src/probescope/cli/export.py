@@ -114,7 +114,8 @@ def _kind(args: argparse.Namespace) -> str:
 
 def _selection(args: argparse.Namespace, *, one: bool) -> Selection:
     from probescope.cli.recordings import _numbers
-    from probescope.views.export.selection import Selection, Spans, spans
+    from probescope.views.export.selection import Selection
+    from probescope.views.spans import Spans, spans
 
     return Selection(
         spans(args.time) if args.time else Spans(),

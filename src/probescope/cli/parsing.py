@@ -108,4 +108,4 @@ def add_filters(p: argparse.ArgumentParser) -> None:
     p.add_argument("--pid", metavar="LIST", help="only of these processes")
     p.add_argument("--tid", metavar="LIST", help="only of these threads")
     p.add_argument("-C", "--cpu", metavar="LIST", help="only on these CPUs: 0,2-3")
-    p.add_argument("--time", metavar="A,B", help="only between these times, in seconds; either may be left out")
+    p.add_argument("--time", metavar="A,B", help="only then: 10.5,12 in seconds, 10%%/2, 0%%-25%%")

@@ -115,8 +115,10 @@ class Opened:
         return cells_of(self._printer(kind), self.records(told, which), min(own, default=0), pause)
 
     def filter(self, args: argparse.Namespace) -> Keep:
-        """Indices of the events that the options ask for; ``None`` for all of them."""
+        """Indices of the events that the options ask for; ``None`` for all of them. Raises UsageError."""
         import numpy as np
+
+        from probescope.views.spans import within
 
         tests: list[Callable[[ToldBatch], Column]] = []
         for option, column in (("pid", "pid"), ("tid", "tid")):
@@ -130,8 +132,8 @@ class Opened:
             names = set(args.comms.split(","))
             tests.append(lambda t: np.isin(t.names, [i for i, n in enumerate(self.told.tasks.names) if n in names]))
         if getattr(args, "time", None):
-            low, high = _span(args.time)
-            tests.append(lambda t: (t.batch.time >= np.uint64(low)) & (t.batch.time <= np.uint64(high)))
+            found = self.spans(args.time)
+            tests.append(lambda t: within(t.batch.time, found))
 
         def keep(told: ToldBatch) -> Column | None:
             if not tests:
@@ -162,6 +164,15 @@ class Opened:
         if isinstance(found, tuple | list) and len(found) == 2:
             first, last = found
         return (first, last) if last > first else (0, 0)
+
+    def spans(self, text: str) -> tuple[tuple[int, int], ...]:
+        """(from, to) in ns of ``--time``, ends included. Raises UsageError."""
+        from probescope.views.spans import HINTS, spans
+
+        found, times = spans(text), self.times()
+        if found.shares and not any(times):
+            raise UsageError("the file does not tell when it begins and ends", hints=HINTS[:1])
+        return found.resolved(*times)
 
     def missing(self) -> list[Missing]:
         """What has no names, so far."""
@@ -204,18 +215,3 @@ def _numbers(text: str | None, option: str) -> list[int] | None:
     if not all(w.isascii() and w.isdigit() and int(w) < 1 << 31 for w in words):
         raise UsageError(f"'{text}' is not a list of numbers", hints=[f"--{option} 12,34"])
     return [int(w) for w in words]
-
-
-def _span(text: str) -> tuple[int, int]:
-    """``A,B`` in seconds -> ns; either may be empty."""
-    first, _, last = text.partition(",")
-    try:
-        low = int(float(first or 0) * 1e9)
-        high = int(float(last) * 1e9) if last else (1 << 64) - 1
-    except (ValueError, OverflowError):
-        low, high = 1, 0
-    if not 0 <= low <= high < 1 << 64:
-        raise UsageError(
-            f"'{text}' is not a span of time", hints=["--time 10.5,12 (seconds)", "--time 10.5, (from there on)"]
-        )
-    return low, high

@@ -150,25 +150,11 @@ class Report:
     def _filters(self) -> tuple[Callable[[ToldBatch], Column | None], Callable[[ToldBatch], Column | None]]:
         """Samples at other times and on other CPUs are as if they were not there; others are hidden, but are a part
         of the whole (perf-report(1), --percentage)."""
-        import numpy as np
-
-        from probescope.cli.spans import parse_spans
-
         args = self.args
-        there = self.opened.filter(Namespace(cpu=args.cpu))
-        spans = parse_spans(args.time, *self.opened.times()) if args.time else []
-
-        def skip(told: ToldBatch) -> Column | None:
-            kept = there(told)
-            if not spans:
-                return kept
-            mask = np.zeros(len(told.batch), bool)
-            for low, high in spans:
-                mask |= (told.batch.time >= np.uint64(low)) & (told.batch.time <= np.uint64(high))
-            found = np.flatnonzero(mask)
-            return found if kept is None else np.intersect1d(found, kept, assume_unique=True)
-
-        return skip, self.opened.filter(Namespace(comms=args.comms, pid=args.pid, tid=args.tid))
+        return (
+            self.opened.filter(Namespace(cpu=args.cpu, time=args.time)),
+            self.opened.filter(Namespace(comms=args.comms, pid=args.pid, tid=args.tid)),
+        )
 
     # --- writing
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import itertools
 import json
 import os
 import subprocess
@@ -15,9 +14,7 @@ import formats_perfmaker as pm
 import pytest
 
 from probescope.cli.main import main
-from probescope.errors import UsageError
 from probescope.views.export.kinds import KINDS, kind_of
-from probescope.views.export.selection import Spans, spans
 
 KIND = pm.Event(pm.IP | pm.TID | pm.TIME | pm.CPU | pm.PERIOD, period=1)
 SECOND = 10**9
@@ -70,21 +67,6 @@ def rows(path: Path, *options: str) -> list[dict]:
 )
 def test_choices(recording: Path, options: tuple[str, ...], periods: tuple[int, ...]) -> None:
     assert [r["period"] for r in rows(recording, *options)] == list(periods)
-
-
-def test_shares_of_time_add_up() -> None:
-    """As with perf's, no nanosecond belongs to two neighbours."""
-    pieces = [spans(f"10%/{i}").resolved(1003, 2017)[0] for i in range(1, 11)]
-    assert pieces[0][0] == 1003
-    assert pieces[-1][1] == 2017
-    assert all(a[1] + 1 == b[0] for a, b in itertools.pairwise(pieces))
-
-
-@pytest.mark.parametrize("text", ["", "1", "2,1", "a,b", "1,2,3", "0%", "10%/0", "10%/11", "60%-50%", "-1,2", "1e9,"])
-def test_spans_that_are_none(text: str) -> None:
-    with pytest.raises(UsageError, match="span of time"):
-        spans(text) if text else spans("%")
-    assert spans("1.5,2") == Spans(((1_500_000_000, 2_000_000_000),))
 
 
 @pytest.mark.parametrize(("kind", "ending"), [(k, e) for k, v in KINDS.items() for e in v.endings])
