@@ -88,13 +88,19 @@ def _signed(value: int) -> int:
     return value - (value >> 63 << 64)
 
 
+def _divided(a: int, b: int) -> int:
+    """Signed, toward zero."""
+    x, y = _signed(a), _signed(b)
+    return abs(x) // abs(y) * (-1 if (x < 0) != (y < 0) else 1)
+
+
 def _shifted(a: int, b: int) -> int:
     return a << b if b < 64 else 0
 
 
 _TWO: dict[int, Callable[[int, int], int]] = {
     0x1A: operator.and_,
-    0x1B: lambda a, b: _signed(a) // _signed(b),
+    0x1B: _divided,
     0x1C: operator.sub,
     0x1D: operator.mod,
     0x1E: operator.mul,

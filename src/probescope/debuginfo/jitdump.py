@@ -65,6 +65,7 @@ class _Reader:
         self._fd, self._size, self._order = fd, size, order
         self.functions: list[tuple[int, int, str]] = []
         self.lines: dict[int, list[tuple[int, int, str]]] = {}
+        self._latest: dict[int, str] = {}  # what lies at an address now
         self._names = self._rows = 0
 
     def read(self, at: int) -> None:
@@ -93,7 +94,7 @@ class _Reader:
 
     def _move(self, body: bytes) -> None:
         _, _, _, old, new, size, _ = struct.unpack_from(self._order + "IIQQQQQ", body)
-        name = next((n for a, _, n in reversed(self.functions[-4096:]) if a == old), "")
+        name = self._latest.get(old, "")
         self._names += 64
         if name:
             self._add(new, size, name)
@@ -101,6 +102,7 @@ class _Reader:
     def _add(self, start: int, size: int, name: str) -> None:
         if start + size < 1 << 64:
             self.functions.append((start, size, name))
+            self._latest[start] = name
 
     def _debug(self, body: bytes) -> None:
         start, count = struct.unpack_from(self._order + "QQ", body)

@@ -146,21 +146,28 @@ def _features(source: TraceSource) -> dict[str, Any]:
 
 
 def _tracing(source: TraceSource, kinds: list[int]) -> bytes:
-    from probescope.formats.perfdata.tracing_encode import encode_tracing_data
+    from probescope.formats.perfdata.tracing_write import encode_tracing_data
 
     c = source.trace.contents
     wanted = {source.events[k].id for k in kinds}
-    formats = [(system, text) for system, text in c.formats if _id(text) in wanted]
+    formats: dict[str, list[bytes]] = {}
+    for system, text in c.formats:
+        if _id(text) in wanted:
+            formats.setdefault(system, []).append(_bytes(text))
     return encode_tracing_data(
         formats,
         big=c.big,
         long_size=source.trace.long_size,
         page_size=c.page_size,
-        header_page=c.header_page,
-        kallsyms=c.kallsyms,
-        printk=c.printk,
-        cmdlines=c.cmdlines,
+        header_page=_bytes(c.header_page),
+        kallsyms=_bytes(c.kallsyms),
+        printk=_bytes(c.printk),
+        commands=_bytes(c.cmdlines),
     )
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _id(text: str) -> int:
