@@ -22,7 +22,7 @@ SYSTEM_MODULES = {
     "ctypes": {"kernel"},
     "fcntl": {"kernel"},
     "resource": {"kernel"},
-    "mmap": {"kernel", "debuginfo", "formats"},  # files
+    "mmap": {"kernel", "debuginfo"},
     "select": {"kernel"},
     "signal": {"kernel", "cli", "lang"},  # lang/ reads names and numbers of signals
     "socket": {"kernel", "lang"},  # lang/ turns texts into addresses

@@ -13,12 +13,11 @@ for before each piece, and what is gone counts as cut.
 from __future__ import annotations
 
 import io
-import mmap
-import os
-import stat
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
+
+from probescope.kernel.filemap import FileMap
 
 if TYPE_CHECKING:
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -34,20 +33,19 @@ class Mapped:
 
     def __init__(self, file: BinaryIO, end: int) -> None:
         """Raises OSError or ValueError where it cannot be had."""
-        self._fd = file.fileno()
-        self._map = mmap.mmap(self._fd, end, prot=mmap.PROT_READ)
-        self.data: Bytes = np.frombuffer(self._map, np.uint8)
+        self._map = FileMap(file.fileno(), end)
+        self.data: Bytes = np.frombuffer(self._map.bytes, np.uint8)
         self._forgotten = 0
 
     def there(self, end: int) -> bool:
         """Whether the file is that long still."""
-        return os.fstat(self._fd).st_size >= end
+        return self._map.there(end)
 
     def forget(self, until: int) -> None:
         """What is before ``until`` will hardly be looked at again."""
         until = until // STEP * STEP
         if until > self._forgotten:
-            self._map.madvise(mmap.MADV_DONTNEED, self._forgotten, until - self._forgotten)
+            self._map.forget(self._forgotten, until)
             self._forgotten = until
 
 
@@ -56,6 +54,6 @@ def mapped(file: BinaryIO, start: int, end: int) -> Mapped | None:
     if end - start < LEAST or start % 8 or not isinstance(file, io.FileIO):
         return None
     try:
-        return Mapped(file, end) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+        return Mapped(file, end)
     except (OSError, ValueError):
         return None
