@@ -158,15 +158,19 @@ class _Listing:
     def _image(self) -> tuple[File, Kallsyms, int]:
         """The kernel's code, the symbols of the one that runs, and how far that lies above the code's addresses."""
         from probescope.debuginfo.kallsyms import Kallsyms
+        from probescope.debuginfo.vmlinux import places
         from probescope.kernel import machine
         from probescope.kernel.host import host
-        from probescope.kernel.images import KCORE, kernel_images
+        from probescope.kernel.machine import KCORE
         from probescope.views.code import File
 
+        if not self._recording.told.symbols.kernel.ours:
+            raise FormatError("the recorded kernel is not the one that runs here, whose symbols tell where it lies")
         release = self._recording.recording.machine.release or host().release
         recorded = next((i for path, i in self._ids.items() if path.startswith("[kernel.kallsyms]")), "")
         kallsyms = Kallsyms(machine.kallsyms())
-        for file in map(File, [self._args.vmlinux] if self._args.vmlinux else kernel_images(release)):
+        whole = [p for p in places(release, "") if not p.endswith(".debug")]  # those have no code
+        for file in map(File, [self._args.vmlinux] if self._args.vmlinux else [*whole, KCORE]):
             binary = file.binary
             if binary is None or (file.path != KCORE and recorded and binary.elf.build_id() not in {"", recorded}):
                 continue

@@ -18,6 +18,7 @@ from probescope.collect.recorded.tasks import GENERATED
 from probescope.debuginfo.elf import ElfFile
 from probescope.debuginfo.elf_source import ReopenedSource
 from probescope.debuginfo.kallsyms import Kallsyms
+from probescope.debuginfo.vmlinux import places
 from probescope.errors import ElfError, FormatError
 from probescope.model.recording import MappedFile
 
@@ -124,14 +125,8 @@ class KernelNames:
         return next(filter(None, map(_unrestricted, texts)), None)
 
     def _debug_files(self) -> Iterator[str]:
-        release, symfs = self._release, self._search.symfs
         yield from self._files.cached(self._build_id, "vmlinux", "elf", "debug")
-        if len(self._build_id) > 2:
-            yield f"{symfs}/usr/lib/debug/.build-id/{self._build_id[:2]}/{self._build_id[2:]}.debug"
-        if release and "/" not in release:
-            for place in ("/usr/lib/debug/boot/vmlinux-{}", "/usr/lib/debug/lib/modules/{}/vmlinux",
-                          "/lib/modules/{}/build/vmlinux", "/boot/vmlinux-{}"):  # fmt: skip
-                yield symfs + place.format(release)
+        yield from (self._search.symfs + place for place in places(self._release, self._build_id))
         if self._build_id:
             yield self._search.fetch(self._build_id, "debuginfo")
 
