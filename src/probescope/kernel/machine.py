@@ -9,7 +9,7 @@ from probescope.errors import FormatError
 from probescope.kernel.host import host
 
 KCORE = "/proc/kcore"
-"""An ELF file of the kernel's memory, if it was built to show it (CONFIG_PROC_KCORE) and we may look (CAP_SYS_RAWIO)."""
+"""An ELF file of the kernel's memory, if it shows it (CONFIG_PROC_KCORE) and we may look (CAP_SYS_RAWIO)."""
 _MOST_CPUS = 1 << 16
 
 # --- CPUs
