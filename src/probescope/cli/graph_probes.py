@@ -79,7 +79,8 @@ class ProbedCalls:
         until = time.monotonic() + self._seconds if self._seconds else float("inf")
         while self._session.poll(LOOK_MS) and time.monotonic() < until:
             yield from self._taken()
-        self.exit_code = self._session.stop()
+        self._session.stop()
+        self.exit_code = self._session.ending.child_code
         yield from self._taken()
 
     def _taken(self) -> Iterator[CallColumns]:

@@ -46,6 +46,11 @@ class Ending:
     def child_pid(self) -> int:
         return self._child.pid if self._child else 0
 
+    @property
+    def child_code(self) -> int:
+        """How the command ended, as a shell tells it; 0 while it runs, or if there is none."""
+        return self._child.exit_code() if self._child else 0
+
     def let_go(self, at_entry: Callable[[], None] | None = None) -> None:
         """The child may run its program. ``at_entry``: as in kernel/child.py."""
         if self._child:

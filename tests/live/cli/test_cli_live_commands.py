@@ -172,8 +172,9 @@ def test_list_is_quick():
 
 def runnable(line: str) -> bool:
     """Not those that name a script which the reader brings; the demo and the live views have tests of their own, and
-    what needs the reader's own programs or several recordings is compared with perf's."""
-    return words(line)[0] not in {"demo", "top", "annotate", "diff"} and not any(
+    what needs the reader's own programs or several recordings is compared with perf's. Function graphs need a kernel
+    that has them: tests/kernels."""
+    return words(line)[0] not in {"demo", "top", "annotate", "diff", "graph"} and not any(
         w.endswith(".bt") or w == "..." for w in words(line)
     )
 

@@ -1,0 +1,104 @@
+"""``probescope graph`` of a program's functions, where there is no function_graph: calls as they are in its source."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+SOURCE = r"""
+#include <unistd.h>
+__attribute__((noinline)) int parse_number(int x) { __asm__ volatile(""); return x * 2; }
+__attribute__((noinline)) int parse_line(int x)
+{
+	int sum = 0;
+	for (int i = 0; i < 3; i++)
+		sum += parse_number(i + x);
+	__asm__ volatile("");
+	return sum;
+}
+int main(int argc, char **argv)
+{
+	int sum = 0;
+	for (int i = 0; i < 4; i++)
+		sum += parse_line(i);
+	while (argc > 1)
+		pause();
+	return sum == 60 ? 7 : 1;
+}
+"""
+LINE = re.compile(r" *\d+\) (.{11}) {2,}\|  ( *)(\S.*)")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("graph")
+    (folder / "parser.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-O1", "-o", folder / "parser", folder / "parser.c"], check=True)
+    return str(folder / "parser")
+
+
+def graph(*argv, code=None):
+    command = [sys.executable, "-m", "probescope", "graph", *argv]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "Traceback" not in done.stderr
+    assert code is None or done.returncode == code, done.stderr
+    return done
+
+
+def test_the_tree_of_a_program(program):
+    """Four lines of three numbers each; the exit code is the command's: (0 + 2 + 4) * 4 + 6 * (0 + 1 + 2 + 3) is 60, so 7."""
+    done = graph("-x", program, "parse_*", "--", program, code=7)
+    body = [line for line in done.stdout.splitlines() if not line.startswith("#")]
+    shapes = [re.sub(r"^.*\|  ", "", line) for line in body]
+    assert shapes == ["parse_line() {", "  parse_number();", "  parse_number();", "  parse_number();", "}"] * 4
+
+
+def test_totals_of_a_program(program):
+    done = graph("-x", program, "parse_*", "--summary", "-f", "json", "--", program, code=7)
+    totals = {d["function"]: d for d in map(json.loads, done.stdout.splitlines())}
+    assert {name: d["calls"] for name, d in totals.items()} == {"parse_line": 4, "parse_number": 12}
+    inner = totals["parse_number"]["total_ns"]
+    assert totals["parse_line"]["own_ns"] == totals["parse_line"]["total_ns"] - inner > 0
+    assert sum(n for _, n in totals["parse_number"]["hist"]) == 12
+
+
+def test_who_called_whom(program, tmp_path):
+    done = graph("-x", program, "parse_*", "--callers", "--flame", str(tmp_path / "t.folded"), "--", program, code=7)
+    assert "parse_number <- parse_line" in done.stdout
+    assert "parse_line <- (not traced)" in done.stdout
+    stacks = [line.rpartition(" ")[0] for line in (tmp_path / "t.folded").read_text().splitlines()]
+    assert stacks == ["parse_line", "parse_line;parse_number"]
+
+
+def test_ctrl_c_ends_it_with_what_was_seen(program):
+    command = [sys.executable, "-m", "probescope", "graph", "-x", program, "parse_*", "--", program, "wait"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(4 + 15)]  # the head, and three of the four lines
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    rest, errors = process.stdout.read(), process.stderr.read()
+    process.wait(30)
+    assert "Traceback" not in errors
+    assert sum("parse_number();" in line for line in [*lines, *rest.splitlines()]) == 12
+
+
+@pytest.mark.parametrize(
+    ("argv", "word"),
+    [
+        ((), "which function"),
+        (("-x", "/no/such/file", "f"), "/no/such/file"),
+        (("-x", "PROGRAM", "no_such_*", "--", "true"), "no_such_"),
+        (("f", "--depth", "x"), "levels"),
+        (("f", "--depht", "3"), "--depth"),
+    ],
+)
+def test_mistakes_are_told(program, argv, word):
+    done = graph(*(program if w == "PROGRAM" else w for w in argv))
+    assert done.returncode in {1, 2}  # 1: nothing to trace
+    assert word in done.stderr
