@@ -11,7 +11,8 @@ Source: DWARF 5, 7.5.3.
 from __future__ import annotations
 
 from probescope.debuginfo import dwarf_const as c
-from probescope.debuginfo.dwarf_data import Section, sleb, uleb
+from probescope.debuginfo.dwarf_data import Section
+from probescope.debuginfo.leb128 import sleb, uleb
 from probescope.errors import DwarfError
 
 MAX_CODES = 1 << 18

@@ -1,11 +1,9 @@
-"""Bytes of debug sections, and the variable-length numbers in them.
+"""Bytes of debug sections.
 
 A section is read in pieces: .debug_info of a kernel has hundreds of megabytes, of which one question needs one. What
 is compressed is unpacked whole (``elf_unpack.MAX_UNPACKED`` is the bound).
 
-    uleb128   0xE5 0x8E 0x26  ->  0x26 << 14 | 0x0E << 7 | 0x65  =  624485          low groups of seven bits first
-
-Source: DWARF 5, 7.6 (LEB128) and 7.4 (formats of 32 and 64 bits).
+Source: DWARF 5, 7.4 (formats of 32 and 64 bits).
 """
 
 from __future__ import annotations
@@ -139,30 +137,3 @@ def _old_compressed(elf: ElfFile, name: str) -> Section | None:
         return _in_memory(zlib.decompressobj().decompress(data[12:], max(size, 1)), elf, name)
     except zlib.error as e:
         raise damaged(f"does not unpack: {e}", elf.path, found.name) from e
-
-
-# --- numbers of variable length ---------------------------------------------------------------------------------------
-
-
-def uleb(data: bytes, at: int) -> tuple[int, int]:
-    """A number without sign, and where it ends. Raises ``IndexError`` at the end of the data."""
-    byte = data[at]
-    if byte < 0x80:
-        return byte, at + 1
-    value, shift = byte & 0x7F, 7
-    while True:
-        at += 1
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at + 1
-        shift += 7
-        if shift > 70:
-            raise IndexError("a number of more than 70 bits")
-
-
-def sleb(data: bytes, at: int) -> tuple[int, int]:
-    """A number with sign, and where it ends."""
-    value, end = uleb(data, at)
-    bits = 7 * (end - at)
-    return (value - (1 << bits) if value >> (bits - 1) & 1 else value), end

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo.dwarf_abbrev import Abbrev
-from probescope.debuginfo.dwarf_data import sleb, uleb
 from probescope.debuginfo.dwarf_unit import Unit
+from probescope.debuginfo.leb128 import sleb, uleb
 from probescope.errors import DwarfError
 
 Value = int | bytes

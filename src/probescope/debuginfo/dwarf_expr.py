@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from probescope.debuginfo.dwarf_data import sleb, uleb
+from probescope.debuginfo.leb128 import sleb, uleb
 from probescope.model.arch import Arch
 
 MAX_OPS = 256

@@ -23,7 +23,6 @@ from typing import NamedTuple
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo import dwarf_ranges
 from probescope.debuginfo.binary import Binary
-from probescope.debuginfo.dwarf_data import uleb
 from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_find import CONTAINERS, Finder, nests
@@ -32,6 +31,7 @@ from probescope.debuginfo.dwarf_open import open_dwarf
 from probescope.debuginfo.dwarf_rows import LineTable
 from probescope.debuginfo.dwarf_unit import Unit, skip
 from probescope.debuginfo.elf import ElfFile
+from probescope.debuginfo.leb128 import uleb
 from probescope.errors import DwarfError, ElfError
 
 MAX_CALLS = 1 << 16

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo.cbits import place_bits
-from probescope.debuginfo.dwarf_data import uleb
 from probescope.debuginfo.dwarf_die import Die
+from probescope.debuginfo.leb128 import uleb
 from probescope.model.types import BOOL, Int, Layout, Member, Type, is_integer, width
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from probescope.debuginfo import dwarf_const as c
-from probescope.debuginfo.dwarf_data import Section, uleb
+from probescope.debuginfo.dwarf_data import Section
 from probescope.debuginfo.dwarf_file import DwarfFile
+from probescope.debuginfo.leb128 import uleb
 from probescope.errors import DwarfError
 
 MAX_PROGRAM = 1 << 26

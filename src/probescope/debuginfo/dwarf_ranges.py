@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probescope.debuginfo import dwarf_const as c
-from probescope.debuginfo.dwarf_data import Section, uleb
+from probescope.debuginfo.dwarf_data import Section
 from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_unit import Unit
+from probescope.debuginfo.leb128 import uleb
 
 MAX_ENTRIES = 1 << 16
 _WINDOW = 1 << 12

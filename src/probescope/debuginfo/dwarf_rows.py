@@ -13,7 +13,7 @@ from array import array
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from probescope.debuginfo.dwarf_data import sleb, uleb
+from probescope.debuginfo.leb128 import sleb, uleb
 from probescope.errors import DwarfError
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from probescope.debuginfo import dwarf_abbrev as ab
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo.dwarf_abbrev import Abbrev, AbbrevTable, Format
-from probescope.debuginfo.dwarf_data import Section, uleb
+from probescope.debuginfo.dwarf_data import Section
+from probescope.debuginfo.leb128 import uleb
 from probescope.errors import DwarfError
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
-from probescope.debuginfo.eh_pointer import sleb, uleb
 from probescope.debuginfo.eh_rules import Kept, Rule
+from probescope.debuginfo.leb128 import sleb, uleb
 from probescope.errors import ElfError
 
 FP, SP, IP = 6, 7, 16

@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from probescope.debuginfo.eh_pointer import OMIT, Pointers, sleb, uleb
+from probescope.debuginfo.eh_pointer import OMIT, Pointers
 from probescope.debuginfo.eh_rules import MACHINES, Program, Rows, Start
 from probescope.debuginfo.elf import ElfFile
+from probescope.debuginfo.leb128 import sleb, uleb
 from probescope.errors import ElfError
 
 MAX_FRAMES = 1 << 22

@@ -1,15 +1,16 @@
-"""Numbers as DWARF and .eh_frame write them: LEB128, and pointers encoded by a byte (DW_EH_PE_*).
+"""Pointers as .eh_frame writes them, encoded by a byte (DW_EH_PE_*).
 
     encoding   7         6 5 4        3 2 1 0
                indirect  relative to  format        0xff: left out
 
-Source: Linux Standard Base Core 5.0, 10.5 "DWARF Extensions"; DWARF 5, 7.6.
+Source: Linux Standard Base Core 5.0, 10.5 "DWARF Extensions".
 """
 
 from __future__ import annotations
 
 import struct
 
+from probescope.debuginfo.leb128 import sleb, uleb
 from probescope.errors import ElfError
 
 OMIT = 0xFF
@@ -17,33 +18,7 @@ _INDIRECT, _RELATIVE, _FORMAT = 0x80, 0x70, 0x0F
 _PCREL, _DATAREL = 0x10, 0x30
 _ULEB128, _SLEB128 = 0x01, 0x09
 _FIXED = {0x02: "H", 0x03: "I", 0x04: "Q", 0x0A: "h", 0x0B: "i", 0x0C: "q"}
-MAX_LEB = 10
-"""Bytes of a LEB128 number of 64 bits."""
 _MASK = (1 << 64) - 1
-
-
-def uleb(data: bytes, at: int) -> tuple[int, int]:
-    """An unsigned number and where it ends. Raises IndexError at the end of the data, ElfError if it has no end."""
-    value = shift = 0
-    for _ in range(MAX_LEB):
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & _MASK, at
-        shift += 7
-    raise ElfError("a LEB128 number has no end", offset=at)
-
-
-def sleb(data: bytes, at: int) -> tuple[int, int]:
-    """A signed number and where it ends; raises as ``uleb``."""
-    value, end = uleb(data, at)
-    bits = 7 * (end - at)
-    if bits <= 63 and data[end - 1] & 0x40:
-        value -= 1 << bits
-    elif value >> 63:
-        value -= 1 << 64
-    return value, end
 
 
 class Pointers:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from probescope.debuginfo.eh_pointer import sleb, uleb
+from probescope.debuginfo.leb128 import sleb, uleb
 from probescope.errors import ElfError
 
 MAX_REMEMBERED = 64

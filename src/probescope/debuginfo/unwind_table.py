@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from probescope.debuginfo.eh_frame import Frame, frames_of
-from probescope.debuginfo.eh_pointer import sleb
 from probescope.debuginfo.eh_rules import Kept, Rule
 from probescope.debuginfo.elf import PT_LOAD, ElfFile
+from probescope.debuginfo.leb128 import sleb
 from probescope.errors import ElfError
 from probescope.frozen import dataclass
 from probescope.model import unwind as u

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from probescope.debuginfo import dwarf_expr as ex
 from probescope.debuginfo.dwarf_abbrev import AbbrevTable, Format
-from probescope.debuginfo.dwarf_data import Section, sleb, uleb
+from probescope.debuginfo.dwarf_data import Section
 from probescope.debuginfo.dwarf_lines import ends_with
 from probescope.debuginfo.elf_source import BufferSource
+from probescope.debuginfo.leb128 import sleb, uleb
 from probescope.errors import DwarfError
 from probescope.model.arch import AARCH64, X86_64
 

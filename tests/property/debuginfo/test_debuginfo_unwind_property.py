@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probescope.debuginfo.eh_frame import frames_of
-from probescope.debuginfo.eh_pointer import sleb, uleb
 from probescope.debuginfo.elf import ElfFile
+from probescope.debuginfo.leb128 import sleb, uleb
 from probescope.debuginfo.unwind_table import SMALL_GAP, pack, table_of
 from probescope.model import unwind as u
 
