@@ -51,7 +51,7 @@ def graph(*argv, code=None):
 
 
 def test_the_tree_of_a_program(program):
-    """Four lines of three numbers each; the exit code is the command's: (0 + 2 + 4) * 4 + 6 * (0 + 1 + 2 + 3) is 60, so 7."""
+    """Four lines of three numbers each. The command ends with 7: its sum, 4 * (0 + 2 + 4) + 6 * (0 + 1 + 2 + 3), is 60."""
     done = graph("-x", program, "parse_*", "--", program, code=7)
     body = [line for line in done.stdout.splitlines() if not line.startswith("#")]
     shapes = [re.sub(r"^.*\|  ", "", line) for line in body]
@@ -77,13 +77,12 @@ def test_who_called_whom(program, tmp_path):
 
 def test_ctrl_c_ends_it_with_what_was_seen(program):
     command = [sys.executable, "-m", "probescope", "graph", "-x", program, "parse_*", "--", program, "wait"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(4 + 15)]  # the head, and three of the four lines
-    process.send_signal(signal.SIGINT)
-    assert process.stderr is not None
-    rest, errors = process.stdout.read(), process.stderr.read()
-    process.wait(30)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        lines = [process.stdout.readline() for _ in range(4 + 15)]  # the head, and three of the four lines
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.stdout.read(), process.stderr.read()
     assert "Traceback" not in errors
     assert sum("parse_number();" in line for line in [*lines, *rest.splitlines()]) == 12
 
