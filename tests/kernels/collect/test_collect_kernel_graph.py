@@ -21,7 +21,7 @@ from probescope.kernel.leftovers import leftovers, reap
 from probescope.kernel.machine import online_cpus
 from probescope.views.graph.tree import Look, Row, Tree
 
-pytestmark = pytest.mark.skipif("function_graph" not in tracefs.tracers(), reason="this kernel has no function_graph")
+pytestmark = pytest.mark.skipif("function_graph" not in tracefs.tracers(), reason="this kernel has no function tracer")
 
 FEW = ("do_sys_openat2", "getname*", "do_filp_open", "fd_install", "alloc_fd", "vfs_open", "kmem_cache_*")
 STATE = (
