@@ -108,10 +108,12 @@ class AddressSpace:
     JIT compilers write ``/tmp/perf-PID.map`` with the id that they know."""
 
     def __init__(self, mappings: Iterable[Mapping], root: str = "", pid: int = 0) -> None:
-        """``mappings`` in the order of their making: where two overlap, the later one has replaced the earlier."""
+        """``mappings`` in the order of their making: where two overlap, the later one has replaced the earlier. What
+        covers what is worked out when it is first asked for: many a recording tells of processes by the thousand, and
+        of few of them anything is looked up."""
         self.root, self.pid = root, pid
         self._mappings = list(mappings)
-        self._starts, self._covering = _cover(self._mappings)
+        self._covered: tuple[list[int], list[Mapping | None]] | None = None
 
     def __len__(self) -> int:
         return len(self._mappings)
@@ -121,18 +123,25 @@ class AddressSpace:
 
     def visible(self) -> list[int]:
         """Which of them later ones do not hide altogether, by their place in the order of making."""
-        seen = {id(m) for m in self._covering}
+        seen = {id(m) for m in self._cover()[1]}
         return [i for i, m in enumerate(self._mappings) if id(m) in seen]
 
     def stretches(self) -> Iterator[tuple[int, int, Mapping]]:
         """Start, end and mapping of all that is visible, ascending."""
-        for i, m in enumerate(self._covering):
+        starts, covering = self._cover()
+        for i, m in enumerate(covering):
             if m is not None:
-                yield self._starts[i], self._starts[i + 1] if i + 1 < len(self._starts) else m.end, m
+                yield starts[i], starts[i + 1] if i + 1 < len(starts) else m.end, m
 
     def find(self, address: int) -> Mapping | None:
-        k = bisect_right(self._starts, address) - 1
-        return self._covering[k] if k >= 0 else None
+        starts, covering = self._covered or self._cover()
+        k = bisect_right(starts, address) - 1
+        return covering[k] if k >= 0 else None
+
+    def _cover(self) -> tuple[list[int], list[Mapping | None]]:
+        if self._covered is None:
+            self._covered = _cover(self._mappings)
+        return self._covered
 
 
 def _cover(mappings: Sequence[Mapping]) -> tuple[list[int], list[Mapping | None]]:
