@@ -50,31 +50,31 @@ def request(args: argparse.Namespace, argv: Sequence[str], say: Callable[[str], 
     return RecordRequest(
         counters,
         sampling,
-        filters,
-        _cpus(args.cpu),
-        whole,
-        pids,
-        tids,
-        cgroups,
-        _command(args.command),
-        not args.no_inherit and (args.inherit or not tids),
-        args.per_thread,
-        _whole(args.delay, "-D", least=-1) if args.delay else 0,
-        _pages(args.mmap_pages, say),
-        _output(args.output),
-        _level(args.compression_level),
-        _size(args.max_size, "--max-size") if args.max_size else 0,
-        switch,
-        args.timestamp_filename,
-        args.control or "",
-        _build_ids(args, bool(switch)),
-        args.tail_synthesize or args.overwrite,
-        _start(args.synth),
-        ("probescope", "record", *argv),
-        not (args.no_symbols or args.no_buildid or switch),
-        bool(args.verbose),
-        uid,
-        _whole(args.realtime, "-r") if args.realtime else 0,
+        filters=filters,
+        cpus=_cpus(args.cpu),
+        whole_cpus=whole,
+        pids=pids,
+        tids=tids,
+        cgroups=cgroups,
+        command=_command(args.command),
+        inherit=not args.no_inherit and (args.inherit or not tids),
+        per_thread=args.per_thread,
+        delay_ms=_whole(args.delay, "-D", least=-1) if args.delay else 0,
+        pages=_pages(args.mmap_pages, say),
+        output=_output(args.output),
+        level=_level(args.compression_level),
+        max_size=_size(args.max_size, "--max-size") if args.max_size else 0,
+        switch=switch,
+        timestamp_name=args.timestamp_filename,
+        control=args.control or "",
+        build_ids=_build_ids(args, bool(switch)),
+        tail=args.tail_synthesize or args.overwrite,
+        start=_start(args.synth),
+        words=("probescope", "record", *argv),
+        keep_symbols=not (args.no_symbols or args.no_buildid or switch),
+        verbose=bool(args.verbose),
+        uid=uid,
+        priority=_whole(args.realtime, "-r") if args.realtime else 0,
     )
 
 
@@ -184,7 +184,7 @@ def _frequency(args: argparse.Namespace, say: Callable[[str], None]) -> int:
     most = sysctl_int("kernel.perf_event_max_sample_rate") or 100_000
     wanted = most if args.freq == "max" else _whole(args.freq, "-F")
     if args.freq == "max":
-        say(f"info: Using a maximum frequency rate of {most:,} Hz")
+        say(f"{most:,} samples a second are the most that the kernel allows")
     if wanted <= most:
         return wanted
     hints = [f"sudo sysctl kernel.perf_event_max_sample_rate={wanted}"]
@@ -341,7 +341,7 @@ def _pages(text: str | None, say: Callable[[str], None]) -> int:
     if rounded > _MOST_PAGES:
         raise UsageError(f"-m {text} is more than a ring may have", hints=[f"{_MOST_PAGES} pages are the most"])
     if rounded != pages and text.isdecimal():
-        say(f"rounding mmap pages size to {rounded} pages")
+        say(f"-m {text}: rings of {rounded} pages, a power of two")
     return rounded
 
 

@@ -91,7 +91,7 @@ def test_filters_are_of_what_stands_before() -> None:
 def test_pages(text: str, pages: int) -> None:
     r, said = asked("-m", text)
     assert r.pages == pages
-    assert said == (["rounding mmap pages size to 128 pages"] if text == "100" else [])
+    assert said == (["-m 100: rings of 128 pages, a power of two"] if text == "100" else [])
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ _MANY_CPUS = 64
 
 def record(request: RecordRequest, say: Callable[[str], None] | None = None) -> Recorded:
     """Blocks until it is over. ``say`` is given, when it has begun, what a person is to know of it: ``notes``. Raises
-    KernelError, UsageError, LimitError."""
+    KernelError, UsageError, LimitError, and OSError where a file cannot be written any more."""
     signals = Signals(usr2=True)
     child: Child | None = None
     rings: Rings | None = None
