@@ -1,7 +1,7 @@
 """``probescope COMMAND ...``: finds the command, turns errors into messages and exit codes.
 
 Exit codes: 0 done; 1 it failed, or found nothing, or the program asked for it; 2 the command line makes no sense;
-130 interrupted; 141 whoever read the output is gone.
+130 interrupted; 141 whoever read the output is gone; 143 ended by SIGTERM, 129 by SIGHUP.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code. Never raises for anything a user can do."""
     args = named(sys.argv) if argv is None else list(argv)
     _open_standard_streams()
-    code = guarded(lambda: _dispatch(args))
+    code = guarded(lambda: _dispatch(args, signals=argv is None))
     if argv is None and "signal" in sys.modules:
         from signal import SIG_IGN, SIGINT, signal
 
@@ -89,7 +89,7 @@ def _open_standard_streams() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
-def _dispatch(args: list[str]) -> int:
+def _dispatch(args: list[str], signals: bool = False) -> int:
     if not args or args[0] in ("-h", "--help", "help"):
         return _help(args[1:])
     if args[0] in ("-V", "--version", "version"):
@@ -100,6 +100,10 @@ def _dispatch(args: list[str]) -> int:
         return 0
     if args[0] not in COMMANDS:
         return _unknown(args[0])
+    if signals:
+        from probescope.cli.ended import mind
+
+        mind()
     return _command(args[0])(args[1:])
 
 
@@ -147,7 +151,9 @@ def guarded(run: Callable[[], int]) -> int:
     try:
         code = run()
         sys.stdout.flush()
-    except SystemExit as e:  # --help of a command
+    except SystemExit as e:  # --help of a command, or a signal
+        if _asked():
+            _drop_output()  # nobody may read it: that is no reason to stay
         return e.code if isinstance(e.code, int) else 0
     except KeyboardInterrupt:
         return 130
@@ -156,6 +162,8 @@ def guarded(run: Callable[[], int]) -> int:
         _drop_output()
         return 141
     except Exception as e:
+        if _asked():
+            return 128 + _asked()
         if isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             _drop_output()
             sys.stderr.write(f"ERROR: cannot write the output: {e.strerror}\n")
@@ -169,6 +177,12 @@ def guarded(run: Callable[[], int]) -> int:
         sys.stderr.write(_shown(error_text(e)))
         return getattr(e, "exit_code", 1)
     return code
+
+
+def _asked() -> int:
+    """The signal that is the reason of what happened, or 0."""
+    ended = sys.modules.get("probescope.cli.ended")
+    return ended.asked[-1] if ended is not None and ended.asked else 0
 
 
 def _shown(text: str) -> str:

@@ -146,10 +146,13 @@ class Opened:
         return keep
 
     def event(self, name: str | None) -> int:
-        """The index of an event by its name; without one, of the first that is no dummy. Raises UsageError."""
+        """The index of an event by its name; without one, of the first that is no dummy. Raises UsageError,
+        FormatError."""
         from probescope.diagnostics import nearest
 
         names = [e.name for e in self.recording.events]
+        if not names:
+            raise FormatError("it tells of no events", file=self.recording.name)
         if name is None:
             return next((i for i, n in enumerate(names) if not n.startswith("dummy")), 0)
         if name in names:

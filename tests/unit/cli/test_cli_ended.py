@@ -1,0 +1,89 @@
+"""What signals leave behind: nothing; and what they say: only their exit code."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from probescope.errors import FormatError
+
+ENDS = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
+
+WORK = """
+import os, signal, sys, tempfile
+from probescope.cli import main as cli
+from probescope.cli.outfile import OutFile
+
+def work(args):
+    with tempfile.TemporaryDirectory(dir=".") as folder, OutFile("out") as out:
+        out.file.write(b"a part")
+        sys.stdout.write("half a line")
+        os.kill(os.getpid(), signal.{name})
+
+cli._command = lambda name: work
+sys.argv = ["probescope", "export"]
+sys.exit(cli.main())
+"""
+
+
+def ended(tmp_path, name, **how):
+    code = WORK.format(name=name)
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False, **how
+    )
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_signals_clear_away(tmp_path, name):
+    """Files that are half written and temporary folders go, whatever signal ends a command."""
+    done = ended(tmp_path, name)
+    assert (done.returncode, done.stderr) == (ENDS[name], "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ignored_signals_stay_ignored(tmp_path):
+    """Under nohup, a command outlives its terminal."""
+    done = ended(tmp_path, "SIGHUP", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    assert done.returncode == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+FORGETFUL = """
+import os, signal, sys
+from probescope.cli import main as cli
+
+def work(args):
+    try:
+        os.kill(os.getpid(), signal.{name})
+        for _ in range(1000): pass
+    except BaseException:
+        pass
+    raise ImportError("as numpy does, of what it imports for itself")
+
+cli._command = lambda name: work
+sys.argv = ["probescope", "report"]
+sys.exit(cli.main())
+"""
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_signal_in_an_import_is_no_bug(name):
+    """C code that is interrupted in an import of its own says that the import failed, and why no more."""
+    code = FORGETFUL.format(name=name)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr, done.stdout) == (ENDS[name], "", "")
+
+
+def test_a_recording_without_events(tmp_path):
+    """A header that tells of no events is an error with a place, whatever asks for the first of them."""
+    from types import SimpleNamespace
+
+    from probescope.cli.recordings import Opened
+
+    opened = SimpleNamespace(recording=SimpleNamespace(events=(), name="x.data"))
+    for name in (None, "cycles"):
+        with pytest.raises(FormatError, match=r"x\.data: it tells of no events"):
+            Opened.event(opened, name)
