@@ -7,6 +7,22 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 
+INSTEAD: dict[tuple[str, str], list[str]] = {
+    ("record", "--duration"): ["a command says how long: probescope record -a -- sleep 10"],
+    ("record", "--timeout"): ["a command says how long: probescope record -a -- sleep 10"],
+    ("stat", "--duration"): ["--timeout MS, or a command: probescope stat -a -- sleep 10"],
+    ("top", "--duration"): ["--times N ends after N looks"],
+    ("report", "--tui"): ["probescope report prints a table; probescope top, flame and export are for looking around"],
+    ("script", "-s"): ["from Python: probescope.open(FILE).batches(); in a program: probescope run -i FILE SCRIPT"],
+    ("script", "-S"): ["--comms, --pid, --tid, --cpu and --time choose events; report -S chooses functions"],
+    ("script", "--symbols"): ["--comms, --pid, --tid, --cpu and --time choose events; report -S chooses functions"],
+    ("script", "--header"): ["probescope report --header-only shows what the file tells of itself"],
+    ("script", "--header-only"): ["probescope report --header-only shows what the file tells of itself"],
+    ("script", "-D"): ["records are not dumped; -f json has every field, --show-mmap-events and the like what is between"],
+}
+"""What peers' options would be here, by command and option, where no option with a like name is it."""
+
+
 class Parser(argparse.ArgumentParser):
     """``command``: as in ``probescope COMMAND``. Mistakes are ``UsageError`` with the nearest option; options are
     never guessed from their beginnings, so that scripts do not break when one is added."""
@@ -34,7 +50,16 @@ class Parser(argparse.ArgumentParser):
         wrong = [w.partition("=")[0] for w in words.split() if w.startswith("-")]
         known = [o for a in self._actions for o in a.option_strings]
         found = [nearest(w, known, most=1) for w in wrong[:1]]
-        return [f"did you mean {near[0]}?" for near in found if near]
+        near = [f"did you mean {near[0]}?" for near in found if near]
+        return INSTEAD.get((self.prog.partition(" ")[2], wrong[0]), near) if wrong else self._a_file(words)
+
+    def _a_file(self, words: str) -> list[str]:
+        """Recordings are named by -i where words of their own mean something else, or nothing."""
+        import os
+
+        first = words.partition(" ")[0]
+        known = "-i" in self._option_string_actions and bool(first) and os.path.exists(first)
+        return [f"a recording is named by -i: {self.prog} -i {first}"] if known else []
 
 
 class BpftraceParser(Parser):
@@ -100,6 +125,15 @@ def cpu_list(text: str) -> list[int]:
         return parse_cpus(text)
     except ValueError:
         raise UsageError(f"'{text}' is not a list of CPUs", hints=["-C 0,2-3"]) from None
+
+
+def command_words(words: Sequence[str]) -> tuple[str, ...]:
+    """A command to be run, or none. Raises UsageError where there is no such program."""
+    if words:
+        from probescope.kernel.child import find_program
+
+        find_program(words[0])
+    return tuple(words)
 
 
 def add_filters(p: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import cpu_list, process_id
+from probescope.cli.parsing import command_words, cpu_list, process_id
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def request(args: argparse.Namespace, argv: Sequence[str], say: Callable[[str], 
         pids=pids,
         tids=tids,
         cgroups=cgroups,
-        command=_command(args.command),
+        command=command_words(args.command),
         inherit=not args.no_inherit and (args.inherit or not tids),
         per_thread=args.per_thread,
         delay_ms=_whole(args.delay, "-D", least=-1) if args.delay else 0,
@@ -260,14 +260,6 @@ def _cpus(text: str | None) -> tuple[int, ...]:
         known = f"{online[0]}-{online[-1]}" if len(online) > 1 else str(online[0])
         raise UsageError(f"there is no CPU {absent[0] if absent else text}", hints=[f"online: {known}"])
     return tuple(wanted)
-
-
-def _command(words: Sequence[str]) -> tuple[str, ...]:
-    if words:
-        from probescope.kernel.child import find_program
-
-        find_program(words[0])
-    return tuple(words)
 
 
 def _switch(args: argparse.Namespace) -> Switch:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from probescope.cli.parsing import Parser, cpu_list, process_id
+from probescope.cli.parsing import Parser, command_words, cpu_list, process_id
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _request(args: argparse.Namespace) -> StatRequest:
         cpus,
         pids,
         tids,
-        _command(args.command),
+        command_words(args.command),
         cgroups,
         args.interval_print,
         args.delay,
@@ -148,14 +148,6 @@ def _counters(args: argparse.Namespace) -> tuple[Counter, ...]:
         found = resolve_events(parse_events(text), text)
         out += [replace(c, leader=c.leader + base) if c.leader >= 0 else c for c in found]
     return tuple(out)
-
-
-def _command(words: Sequence[str]) -> tuple[str, ...]:
-    if words:
-        from probescope.kernel.child import find_program
-
-        find_program(words[0])
-    return tuple(words)
 
 
 def _ids(text: str | None) -> tuple[int, ...]:

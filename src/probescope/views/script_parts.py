@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from probescope.kernel.uapi.perf import REGISTERS
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -18,18 +20,13 @@ if TYPE_CHECKING:
     Column = np.ndarray[Any, Any]
 
 NUMBERS = {"weight": "%16d ", "phys_addr": "%16x "}
-#: By the bits of the masks: arch/x86/include/uapi/asm/perf_regs.h, arch/arm64/include/uapi/asm/perf_regs.h.
-REGISTERS: dict[str, tuple[str, ...]] = {
-    "x86_64": tuple(
-        "AX BX CX DX SI DI BP SP IP FLAGS CS SS DS ES FS GS R8 R9 R10 R11 R12 R13 R14 R15".split(),
-    ),
-    "aarch64": (*(f"x{n}" for n in range(29)), "x29", "lr", "sp", "pc"),
-}
 
 
 def named(arch: str, mask: int) -> tuple[str, ...]:
     """The registers that a mask stands for, in the order of samples."""
     names = REGISTERS.get(arch, ())
+    if arch == "x86_64":
+        names = tuple(n.upper() for n in names)
     return tuple(names[i] if i < len(names) else f"unknown{i}" for i in range(mask.bit_length()) if mask >> i & 1)
 
 

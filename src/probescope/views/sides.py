@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
+from probescope.kernel.uapi.perf import NAMESPACES
 from probescope.model.recording import (
     Ended,
     LostEvents,
@@ -32,7 +33,6 @@ KINDS: dict[str, tuple[type[SideRecord] | str, ...]] = {
 }
 HEAD = ("comm", "tid", "cpu", "time")
 MOST_NAMES = 1 << 20
-_NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
 
 
 class Sides:
@@ -114,7 +114,7 @@ def _values(r: OtherRecord) -> str:
     match r.kind:
         case "NAMESPACES":
             found = [
-                f"{i}/{_NAMESPACES[i] if i < len(_NAMESPACES) else '?'}: {device}/{_hex(inode)}"
+                f"{i}/{NAMESPACES[i] if i < len(NAMESPACES) else '?'}: {device}/{_hex(inode)}"
                 for i, (device, inode) in enumerate(v["namespaces"])
             ]
             lines = [", ".join(found[at : at + 4]) for at in range(0, len(found), 4)]

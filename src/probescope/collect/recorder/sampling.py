@@ -4,7 +4,7 @@ What every event has: IDENTIFIER (so that a file may hold any mixture of events)
 frequency and with tracepoints; CPU where whole CPUs are recorded and with tracepoints. Side-band comes through one
 dummy event, the last one, in rings of its own. A single event of tasks does without both: it costs the task least if it
 brings the side-band itself, and has no number to carry.
-Source: include/uapi/linux/perf_event.h; arch/*/include/uapi/asm/perf_regs.h; perf-record(1).
+Source: include/uapi/linux/perf_event.h; perf-record(1).
 """
 
 from __future__ import annotations
@@ -18,12 +18,7 @@ from probescope.kernel.perf_attr import PerfAttr
 from probescope.kernel.uapi import perf as u
 from probescope.sources.perf_events import Counter
 
-_X86 = "ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8 r9 r10 r11 r12 r13 r14 r15".split()
-REGISTERS: Mapping[str, Sequence[str]] = {
-    "x86_64": _X86,
-    "aarch64": [*(f"x{n}" for n in range(30)), "lr", "sp", "pc"],
-}
-"""By bit."""
+REGISTERS = u.REGISTERS
 _UNSAVED = {"ds", "es", "fs", "gs"}
 """Registers that x86-64 has a bit for and no value."""
 DEFAULT_FREQUENCY = 4000
@@ -78,7 +73,7 @@ def register_mask(names: Sequence[str], machine: str) -> int:
     for name in names:
         if name.lower() not in known:
             raise UsageError(f"there is no register '{name}'", hints=[f"registers here: {' '.join(known)}"])
-        mask |= 1 << list(known).index(name.lower())
+        mask |= 1 << known.index(name.lower())
     return mask
 
 

@@ -18,12 +18,11 @@ from probescope.errors import PermissionDenied
 from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.layout import Layout
 from probescope.kernel import cgroups, kernel_maps, procfs
+from probescope.kernel.uapi.perf import NAMESPACES
 
 KERNEL_MODE, USER_MODE = 1, 2
 _TASK = struct.Struct("=iiiiQ")
 _MMAP2 = struct.Struct("=iiQQQIIQQII")
-_NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
-"""In the order of enum in include/uapi/linux/perf_event.h."""
 
 
 class Start:
@@ -75,8 +74,8 @@ class Start:
 
     def _namespaces(self, pid: int) -> bytes:
         known = procfs.namespaces(pid)
-        body = struct.pack("=iiQ", pid, pid, len(_NAMESPACES))
-        for kind in _NAMESPACES:
+        body = struct.pack("=iiQ", pid, pid, len(NAMESPACES))
+        for kind in NAMESPACES:
             body += struct.pack("=QQ", procfs.namespace_device(pid, kind), known.get(kind, 0))
         return self._record(r.NAMESPACES, 0, body)
 

@@ -141,6 +141,13 @@ PERF_SAMPLE_BRANCH: Mapping[str, int] = {
     )
 }
 """``branch_sample_type`` by the names that perf record -j gives to its bits."""
+REGISTERS: Mapping[str, tuple[str, ...]] = {
+    "x86_64": tuple("ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8 r9 r10 r11 r12 r13 r14 r15".split()),
+    "aarch64": (*(f"x{n}" for n in range(30)), "lr", "sp", "pc"),
+}
+"""By the bits of ``sample_regs_user`` and ``sample_regs_intr``: arch/*/include/uapi/asm/perf_regs.h."""
+NAMESPACES = ("net", "uts", "ipc", "pid", "user", "mnt", "cgroup")
+"""In the order of PERF_RECORD_NAMESPACES, as /proc/PID/ns calls them."""
 
 PERF_FORMAT_TOTAL_TIME_ENABLED = 1 << 0
 PERF_FORMAT_TOTAL_TIME_RUNNING = 1 << 1
