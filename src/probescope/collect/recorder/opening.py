@@ -101,7 +101,7 @@ class Opener:
                     return True
         precise = attr.flags & u.FLAGS_PRECISE
         if precise and error.errno in (*_ABSENT, errno.EINVAL):
-            self.events[i] = replace(event, attr=replace(attr, flags=attr.flags - u.FLAG_PRECISE_1))
+            self.events[i] = replace(event, attr=replace(attr, flags=attr.flags - u.FLAG_PRECISE_IP_LOW))
             return True
         if error.errno in _ABSENT and attr.type == u.PERF_TYPE_HARDWARE and attr.config == _CYCLES:
             self._clock(i)
