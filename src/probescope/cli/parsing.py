@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-
 INSTEAD: dict[tuple[str, str], list[str]] = {
     ("record", "--duration"): ["a command says how long: probescope record -a -- sleep 10"],
     ("record", "--timeout"): ["a command says how long: probescope record -a -- sleep 10"],
@@ -18,7 +17,9 @@ INSTEAD: dict[tuple[str, str], list[str]] = {
     ("script", "--symbols"): ["--comms, --pid, --tid, --cpu and --time choose events; report -S chooses functions"],
     ("script", "--header"): ["probescope report --header-only shows what the file tells of itself"],
     ("script", "--header-only"): ["probescope report --header-only shows what the file tells of itself"],
-    ("script", "-D"): ["records are not dumped; -f json has every field, --show-mmap-events and the like what is between"],
+    ("script", "-D"): [
+        "records are not dumped; -f json has every field, --show-mmap-events and the like what is between"
+    ],
 }
 """What peers' options would be here, by command and option, where no option with a like name is it."""
 
@@ -118,12 +119,12 @@ def process_id(text: str) -> int:
 
 def cpu_list(text: str) -> list[int]:
     """``0,2-3``. Raises UsageError."""
-    from probescope.errors import UsageError
+    from probescope.errors import FormatError, UsageError
     from probescope.kernel.machine import parse_cpus
 
     try:
         return parse_cpus(text)
-    except ValueError:
+    except FormatError:
         raise UsageError(f"'{text}' is not a list of CPUs", hints=["-C 0,2-3"]) from None
 
 
