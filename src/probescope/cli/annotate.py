@@ -58,6 +58,7 @@ def main(argv: list[str]) -> int:
 
     shown = 0
     failed: list[str] = []
+    names: set[str] = set()
     with opened(args.input, search_of(args, args.input)) as recording:
         sums = _read(recording, args)
         listing = _Listing(recording, args)
@@ -65,6 +66,7 @@ def main(argv: list[str]) -> int:
         for kind in sorted(sums):
             found = functions(sums[kind], code)
             whole = sums[kind].weight[0]
+            names.update(f.name for f in found)
             for function in _chosen(found, wanted, args, whole):
                 try:
                     listing.write(function, kind, whole)
@@ -73,7 +75,7 @@ def main(argv: list[str]) -> int:
                     failed.append(f"{function.name}: {e}")
         sys.stdout.flush()
         recording.tell_damage(sys.stderr)
-    return _end(shown, failed, wanted, args)
+    return _end(shown, failed, wanted, names)
 
 
 def _read(recording: Opened, args: Namespace) -> dict[int, Sums]:
@@ -103,7 +105,9 @@ def _chosen(found: list[Function], wanted: str, args: Namespace, whole: int) -> 
     return [f for f in out if 100 * f.weight / (whole or 1) >= args.percent_limit]
 
 
-def _end(shown: int, failed: list[str], wanted: str, args: Namespace) -> int:
+def _end(shown: int, failed: list[str], wanted: str, names: set[str]) -> int:
+    from probescope.diagnostics import nearest
+
     for about in failed:
         sys.stderr.write(f"WARNING: {about}\n")
     if any("vmlinux" in about for about in failed):
@@ -112,7 +116,8 @@ def _end(shown: int, failed: list[str], wanted: str, args: Namespace) -> int:
         return 0
     if not failed:
         what = f"no samples in {wanted}" if wanted else "no functions with so many samples"
-        raise UsageError(f"there are {what}", hints=["probescope report lists the functions", "--percent-limit 0"])
+        near = [f"did you mean {n}?" for n in nearest(wanted, names)] if wanted else ["--percent-limit 0"]
+        raise UsageError(f"there are {what}", hints=[*near, "probescope report lists the functions"])
     return 1
 
 

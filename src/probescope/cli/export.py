@@ -102,8 +102,8 @@ def _kind(args: argparse.Namespace) -> str:
     if args.to is None:
         found = kind_of(args.output)
         if not found:
-            what = "nothing" if args.output == "-" else f"the name {args.output}"
-            raise UsageError(f"{what} says which format is wanted", hints=["--to " + ", ".join(KINDS)])
+            what = "nothing says" if args.output == "-" else f"the name {args.output} does not say"
+            raise UsageError(f"{what} which format is wanted", hints=["--to " + ", ".join(KINDS)])
         return found
     if args.to not in KINDS:
         near = [f"did you mean {n}?" for n in nearest(args.to, tuple(KINDS))]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from probescope.cli.parsing import Parser, add_filters
 from probescope.cli.symbols import add_symbols
-from probescope.errors import FormatError, UsageError
+from probescope.errors import FormatError, SessionError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -35,6 +35,7 @@ EXAMPLES = """examples:
 where folded stacks come from: probescope run -f folded -e 'profile:hz:99 { @[kstack, ustack, comm] = count(); }',
 perf script | stackcollapse-perf.pl, and most profilers
 """
+_LONGER = "--off-cpu draws what is waited for; --duration 30 looks longer, -F 999 more often"
 LONGEST = 1 << 20  # bytes of a line of folded text
 KINDS = {".svg": "svg", ".html": "html", ".htm": "html", ".folded": "folded", ".txt": "folded"}
 
@@ -43,7 +44,8 @@ def parser() -> Parser:
     p = Parser(
         "flame", "Draw counted stacks as a flame graph: an HTML page that needs no network, or an SVG.", EXAMPLES
     )
-    p.add_argument("file", nargs="?", default="-", metavar="FILE", help="folded stacks, or perf.data (- is stdin)")
+    about = "folded stacks, or a recording (default: perf.data, or what is piped in; - is stdin)"
+    p.add_argument("file", nargs="?", default="-", metavar="FILE", help=about)
     p.add_argument("--before", metavar="FILE", help="stacks to compare with")
     p.add_argument("-e", "--event", metavar="EVENT", help="of a recording: this kind of event")
     _now(p)
@@ -111,12 +113,14 @@ def _samples(args: argparse.Namespace, command: list[str]) -> StackSamples:
         if args.off_cpu:
             args.pid, args.tid = args.processes or args.pid, args.threads or args.tid
         args.event = None
-        return _recorded(path, args)
+        return _recorded(path, args, live=True)
 
 
 def _read(name: str, args: argparse.Namespace, into: StackSamples | None = None) -> StackSamples:
     from probescope.views.flame.stacks import folded, read_folded
 
+    if name == "-" and sys.stdin.isatty() and into is None and os.path.exists("perf.data"):
+        name = "perf.data"
     if name == "-" and sys.stdin.isatty():
         hints = ["probescope flame FILE, or pipe folded stacks into it", "probescope flame --help"]
         raise UsageError("there are no stacks to draw", hints=hints)
@@ -140,7 +144,7 @@ def _is_recording(name: str) -> bool:
         return False
 
 
-def _recorded(name: str, args: argparse.Namespace) -> StackSamples:
+def _recorded(name: str, args: argparse.Namespace, *, live: bool = False) -> StackSamples:
     from probescope.cli.progress import Progress
     from probescope.cli.recordings import opened
     from probescope.cli.symbols import search_of
@@ -158,6 +162,10 @@ def _recorded(name: str, args: argparse.Namespace) -> StackSamples:
         progress.close()
     if not sampled.samples.rows:
         what = "nothing waited and came back" if args.off_cpu else "there are no such samples"
+        if live:
+            raise SessionError(
+                "whoever was recorded used no CPU meanwhile" if not args.off_cpu else what, hints=[_LONGER]
+            )
         raise FormatError(f"{what} in it", file=name)
     return sampled.samples
 

@@ -73,17 +73,16 @@ def _looks(p: argparse.ArgumentParser) -> None:
 
 
 def _told(p: argparse.ArgumentParser) -> None:
+    from argparse import SUPPRESS
+
     p.add_argument("--header", action="store_true", help="what the file tells of itself, too")
     p.add_argument("--header-only", action="store_true", help="that alone")
     p.add_argument("--stats", action="store_true", help="numbers of records by type")
     p.add_argument("--tasks", action="store_true", help="the processes and threads that are told of")
     p.add_argument("--mmaps", action="store_true", help="these, with the files in their memory")
-    p.add_argument("--mem-mode", action="store_true", help=_HIDDEN)
-    p.add_argument("-D", "--dump-raw-trace", action="store_true", help=_HIDDEN)
-    p.add_argument("-T", "--threads", action="store_true", help=_HIDDEN)
-
-
-_HIDDEN = "==SUPPRESS=="
+    p.add_argument("--mem-mode", action="store_true", help=SUPPRESS)
+    p.add_argument("-D", "--dump-raw-trace", action="store_true", help=SUPPRESS)
+    p.add_argument("-T", "--threads", action="store_true", help=SUPPRESS)
 
 
 def _filters(p: argparse.ArgumentParser) -> None:
@@ -116,7 +115,7 @@ def main(argv: list[str]) -> int:
         found = report.write(sys.stdout.write)
         if not found:
             sys.stdout.flush()
-            sys.stderr.write("ERROR: there are no such samples in it\n")
+            sys.stderr.write(f"ERROR: there are no such samples in {args.input}\n")
         return _end(report, 0 if found else 1)
 
 

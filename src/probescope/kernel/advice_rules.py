@@ -207,7 +207,12 @@ RULES: tuple[Rule, ...] = (
     Rule("ioctl(PERF_EVENT_IOC_SET_BPF)", (e.EEXIST,), "one program an event: open a second event"),
     Rule("ioctl(PERF_EVENT_IOC_SET_BPF)", (e.E2BIG,), "64 programs sit on this tracepoint already"),
     Rule("ioctl(PERF_EVENT_IOC_SET_FILTER)", (e.EEXIST,), "an event takes one filter: open it anew for another"),
-    Rule("ioctl(PERF_EVENT_IOC_SET_FILTER)", (e.EINVAL,), "the filter names a field that the event does not have"),
+    Rule(
+        "ioctl(PERF_EVENT_IOC_SET_FILTER)",
+        (e.EINVAL,),
+        "the filter names a field that the event does not have (probescope list -v tracepoint:SYSTEM:EVENT shows them;"
+        ' a process is common_pid), or is not written FIELD == VALUE, with != < <= > >= & and, for texts, ~ "GLOB"',
+    ),
     # --- tracefs and /proc
     Rule("open tracefs", (e.ENOENT,), "mount it: sudo mount -t tracefs nodev /sys/kernel/tracing"),
     Rule("open tracefs", (e.ENOENT,), "if that fails, the kernel was built without CONFIG_TRACING"),

@@ -58,12 +58,15 @@ class Source(Protocol):
         ...
 
 
+_PERFS = "what perf calls sched:sched_switch is tracepoint:sched:sched_switch"
+
+
 def source(name: str) -> Source:
     """Raises ``ProbeError`` on a source that does not exist, with the nearest names."""
     module = _MODULES.get(SHORT_NAMES.get(name, name))
     if module is None:
         near = nearest(name, [*FOR_PEOPLE, *(s for s in SHORT_NAMES if len(s) > 2)])
-        hints = [f"did you mean '{near[0]}'?"] if near else ["sources are " + ", ".join(FOR_PEOPLE)]
+        hints = [f"did you mean '{near[0]}'?"] if near else [_PERFS, "sources are " + ", ".join(FOR_PEOPLE)]
         raise ProbeError(f"there is no source '{name}'", hints=hints)
     return cast("Source", importlib.import_module(f"probescope.sources.{module}"))
 

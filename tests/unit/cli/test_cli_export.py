@@ -108,7 +108,7 @@ def test_weights(recording: Path, capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-o", "x"), "the name x says which format is wanted"),
+        (("-o", "x"), "the name x does not say which format is wanted"),
         (("--to", "speedscop", "-o", "x"), "did you mean speedscope?"),
         (("--to", "csv", "-e", "cycels", "-o", "x"), "there is no event 'cycels'"),
         (("--to", "csv", "--weight", "bytes", "-o", "x"), ""),

@@ -71,7 +71,7 @@ def parse(text: str, params: Sequence[str] = (), *, pid: bool = False, span: Spa
         return _from_glob(front, rest, alias, text, pid, span)
     source = source_name(front)
     if not source:
-        raise PointError(f"Invalid probe type: {front}", *_spelling(front))
+        raise PointError(f"Invalid probe type: {front}", *_spelling(front, rest))
     return [_spec(source, rest, alias, text, pid, span)]
 
 
@@ -80,11 +80,13 @@ def _alias(front: str) -> tuple[str, str]:
     return (name, source) if equals and source else ("", front)
 
 
-def _spelling(name: str) -> tuple[str, ...]:
+def _spelling(name: str, rest: Sequence[str] = ()) -> tuple[str, ...]:
+    """Whoever knows perf writes ``sched:sched_switch``."""
     found = nearest(name.lower(), FOR_PEOPLE, most=2)
     if found:
         return (f"did you mean {' or '.join(found)}?",)
-    return ("sources: " + ", ".join(FOR_PEOPLE),)
+    perfs = (f"a tracepoint is written tracepoint:{name}:{rest[0]}",) if len(rest) == 1 else ()
+    return (*perfs, "sources: " + ", ".join(FOR_PEOPLE))
 
 
 def _from_glob(front: str, rest: list[str], alias: str, text: str, pid: bool, span: Span) -> list[ProbeSpec]:

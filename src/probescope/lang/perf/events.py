@@ -19,6 +19,8 @@ MAX_TEXT = 1 << 16
 MODIFIERS = "ukhIGHpPSDWeb"
 _MODS = re.compile(rf"[{MODIFIERS}]+")
 _RAW = re.compile(r"r(?:0[xX])?([0-9a-fA-F]{1,16})")
+_SOURCE = re.compile("(?:tracepoint|software|hardware):(?=[A-Za-z])")  # as programs write the same events
+_PROBE = re.compile("(?:k(?:ret)?probe|u(?:ret)?probe|usdt|fentry|fexit|rawtracepoint|profile|interval|iter):")
 _WORD = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
 _TERM = re.compile(r"([A-Za-z0-9_.@-]+)(?:=([^,/]*))?")
 _MEM = re.compile(r"(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19})(?:/([0-9]{1,2}))?(?::([rwx]{1,3})(?=$|[:,}]))?")
@@ -67,9 +69,14 @@ class _Parser:
             self._expect(",", "events are parted by commas")
 
     def _event(self) -> EventSpec:
+        self._take(_SOURCE)
         start = self.at
         if self.text.startswith("mem:", start):
             return self._mem(start)
+        probe = _PROBE.match(self.text, start)
+        if probe:
+            hint = f"it is a probe of programs: probescope run -e '{probe[0]}... {{ ... }}'"
+            raise self.error(f"'{probe[0]}' begins no event", start, probe.end(), hint)
         word = self._take(_WORD)
         if not word:
             found = self._peek()

@@ -1,0 +1,65 @@
+"""What whoever knows the peers types first: it works, or says what to type."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from probescope.cli.main import COMMANDS, main
+from probescope.cli.parsing import INSTEAD
+from probescope.lang.perf.events import parse_events
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_helps_show_no_machinery(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An option that is hidden is not shown with argparse's mark for that."""
+    assert main([command, "--help"]) == 0
+    assert "SUPPRESS" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("command", "option"), INSTEAD)
+def test_options_that_are_something_else_here(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is unknown, and its hint is shown: none of the table's rows is out of date."""
+    parser = importlib.import_module(f"probescope.cli.{command}").parser()
+    assert option not in parser._option_string_actions
+    assert main([command, option]) == 2
+    assert INSTEAD[command, option][0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["report", "script"])
+def test_a_recording_without_its_option(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.data").write_bytes(b"PERFILE2")
+    assert main([command, str(tmp_path / "x.data")]) == 2
+    assert f"probescope {command} -i {tmp_path / 'x.data'}" in capsys.readouterr().err
+    assert main([command, str(tmp_path / "y.data")]) == 2
+    assert "-i" not in capsys.readouterr().err.replace("y.data", "")
+
+
+def test_a_name_without_a_format(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "-o", "out"]) == 2
+    assert "the name out does not say which format is wanted" in capsys.readouterr().err
+
+
+def test_perfs_names_of_tracepoints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "sched:*"]) == 1
+    assert "tracepoint:sched:sched_switch" in capsys.readouterr().err
+    assert main(["run", "-d", "plan", "-e", "sched:sched_switch { }"]) == 1
+    assert "a tracepoint is written tracepoint:sched:sched_switch" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "as_perf"),
+    [("tracepoint:sched:sched_switch", "sched:sched_switch"), ("software:page-faults:u", "page-faults:u")],
+)
+def test_events_as_programs_write_them(text: str, as_perf: str) -> None:
+    (ours,), (perfs,) = parse_events(text), parse_events(as_perf)
+    assert [(e.kind, e.group, e.name, e.modifiers, e.text) for e in ours.events] == [
+        (e.kind, e.group, e.name, e.modifiers, e.text) for e in perfs.events
+    ]
+
+
+def test_probes_are_no_events(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["stat", "-e", "uprobe:/bin/bash:main", "--", "true"]) in {1, 2}
+    assert "probescope run -e 'uprobe:... { ... }'" in capsys.readouterr().err
