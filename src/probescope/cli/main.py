@@ -164,7 +164,7 @@ def guarded(run: Callable[[], int]) -> int:
     except Exception as e:
         if _asked():
             return 128 + _asked()
-        if isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        if isinstance(e, OSError) and e.errno in _UNWRITABLE:
             _drop_output()
             sys.stderr.write(f"ERROR: cannot write the output: {e.strerror}\n")
             return 1
@@ -192,6 +192,8 @@ def _shown(text: str) -> str:
     return visible_in_color(text) if sys.stderr.isatty() else text
 
 
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EROFS)
+
 _SCARCE = {
     errno.EMFILE: "more than ulimit -n files cannot be open at once: ulimit -n 4096",
     errno.ENFILE: "this machine has no free file descriptors: sysctl fs.file-max",
@@ -206,7 +208,21 @@ def _lacking(e: Exception) -> int:
         return errno.ENOMEM
     if isinstance(e, RuntimeError) and "start new thread" in str(e):  # Python keeps the number to itself
         return errno.EAGAIN
+    if isinstance(e, ImportError):
+        return _unloadable(e)
     return e.errno if isinstance(e, OSError) and e.errno in _SCARCE else 0
+
+
+def _unloadable(e: BaseException | None) -> int:
+    """Of an import that failed: the dynamic linker says it in words, and packages wrap these in words of their own."""
+    while e is not None:
+        text = str(e)
+        if os.strerror(errno.EMFILE) in text:
+            return errno.EMFILE
+        if "failed to map segment" in text or os.strerror(errno.ENOMEM).lower() in text.lower():
+            return errno.ENOMEM
+        e = e.__cause__ or e.__context__
+    return 0
 
 
 def _drop_output() -> None:

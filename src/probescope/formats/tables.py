@@ -9,10 +9,11 @@ from __future__ import annotations
 import csv
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
-from probescope.errors import UsageError
+from probescope.errors import LimitError, UsageError
 from probescope.formats.jsontext import Texts
 from probescope.model.visible import visible
 
@@ -95,14 +96,15 @@ class ParquetWriter:
     def __init__(self, file: BinaryIO, folder: str = "") -> None:
         try:
             import duckdb
-        except ImportError:
+        except ModuleNotFoundError:
             hints = ["pip install 'probescope[tables]'", "--to csv or --to jsonl need nothing"]
             raise UsageError("Parquet is written by DuckDB, which is not installed", hints=hints) from None
         self._file = file
         self._folder = tempfile.TemporaryDirectory(prefix="probescope-", dir=folder or None)
-        self._db = duckdb.connect(os.path.join(self._folder.name, "rows.db"))
-        self._db.execute("set memory_limit = '1GB'; set preserve_insertion_order = true")
         self._made = False
+        with self._told():
+            self._db = duckdb.connect(os.path.join(self._folder.name, "rows.db"))
+            self._db.execute("set memory_limit = '1GB'; set preserve_insertion_order = true")
 
     def write(self, chunk: Chunk) -> None:
         import numpy as np
@@ -111,23 +113,44 @@ class ParquetWriter:
         for name, column in chunk.items():
             texts = isinstance(column, list)
             columns[name] = np.array([_text(v) for v in column], object) if texts else np.asarray(column)
-        self._db.register("chunk", columns)
-        self._db.execute("insert into rows from chunk" if self._made else "create table rows as from chunk")
-        self._made = True
-        self._db.unregister("chunk")
+        with self._told():
+            self._db.register("chunk", columns)
+            self._db.execute("insert into rows from chunk" if self._made else "create table rows as from chunk")
+            self._made = True
+            self._db.unregister("chunk")
 
     def close(self) -> None:
         import shutil
 
         path = os.path.join(self._folder.name, "rows.parquet")
         if self._made:
-            self._db.execute(f"copy rows to '{path}' (format parquet, compression zstd)")
+            with self._told():
+                quoted = path.replace("'", "''")
+                self._db.execute(f"copy rows to '{quoted}' (format parquet, compression zstd)")
             with open(path, "rb") as made:
                 shutil.copyfileobj(made, self._file)
         self.abandon()
 
+    @contextmanager
+    def _told(self) -> Generator[None, None, None]:
+        """DuckDB's errors as ours: what it lacks is disk or memory."""
+        import duckdb
+
+        try:
+            yield
+        except duckdb.Error as e:
+            hints = [f"it keeps rows in {os.path.dirname(self._folder.name)} meanwhile: TMPDIR=FOLDER names another"]
+            if isinstance(e, duckdb.OutOfMemoryException):
+                hints = ["a part of it: --time 0%-10%", "--to csv or --to jsonl need little memory"]
+            what = str(e).splitlines()[0] if str(e) else type(e).__name__
+            raise LimitError(f"Parquet cannot be written: {what}", hints=hints) from e
+
     def abandon(self) -> None:
-        self._db.close()
+        """Without another error: what is written is not needed any more."""
+        import duckdb
+
+        with suppress(AttributeError, duckdb.Error):  # it may never have been opened
+            self._db.close()
         self._folder.cleanup()
 
 

@@ -14,6 +14,6 @@ def zstd() -> Any:
 
     try:
         return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-    except ImportError:
+    except ModuleNotFoundError:
         hints = ["pip install backports.zstd"]
         raise FormatError("zstd needs the Python package backports.zstd", section="compressed", hints=hints) from None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import subprocess
 import sys
 
 import pytest
 
+from probescope.cli.main import guarded
 from probescope.errors import FormatError
 
 ENDS = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
@@ -87,3 +90,36 @@ def test_a_recording_without_events(tmp_path):
     for name in (None, "cycles"):
         with pytest.raises(FormatError, match=r"x\.data: it tells of no events"):
             Opened.event(opened, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("libx.so: cannot open shared object file: Too many open files", errno.EMFILE),
+        ("libx.so: failed to map segment from shared object", errno.ENOMEM),
+        ("libx.so: cannot allocate memory in static TLS block", errno.ENOMEM),
+    ],
+)
+def test_imports_that_lack_something(capsys, text, number):
+    """A limit that is met in an import is a limit, even where the package that is imported wraps it in advice."""
+
+    def work():
+        try:
+            raise ImportError(text)
+        except ImportError as e:
+            raise ImportError("IMPORTANT: PLEASE READ THIS") from e
+
+    assert guarded(work) == 1
+    err = capsys.readouterr().err
+    assert os.strerror(number) in err
+    assert "bug" not in err
+
+
+def test_files_that_may_not_grow(capsys):
+    """ulimit -f is like a full disk."""
+
+    def work():
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+    assert guarded(work) == 1
+    assert capsys.readouterr().err == "ERROR: cannot write the output: File too large\n"

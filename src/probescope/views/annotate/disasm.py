@@ -37,7 +37,7 @@ def decode(
 def _iced() -> Any:
     try:
         import iced_x86
-    except ImportError:
+    except ModuleNotFoundError:
         hints = ["pip install 'probescope[disasm]'"]
         raise UsageError("decoding instructions needs the Python package iced-x86", hints=hints) from None
     return iced_x86
