@@ -18,14 +18,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from probescope.frozen import dataclass, field
+from probescope.frozen import dataclass, field, replace
 
 if TYPE_CHECKING:
     from probescope.collect.actions import Sink
     from probescope.collect.recorder.request import Recorded
     from probescope.collect.session import Session
     from probescope.diagnostics import Diagnostic
-    from probescope.errors import LimitError
+    from probescope.errors import LimitError, UsageError
     from probescope.ir.program import Program
     from probescope.live import LiveSession
     from probescope.model.probe import ProbeSpec
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from probescope.sources.context import ResolveContext
 
 
-VIAS = ("auto", "bpf", "perf")
+VIAS = ("auto", "bpf", "perf", "ftrace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Request:
     follow: bool = False
     unwind_pids: tuple[int, ...] = ()
     unsafe: bool = False
-    via: Literal["auto", "bpf", "perf"] = "auto"
+    via: Literal["auto", "bpf", "perf", "ftrace"] = "auto"
     include_dirs: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     debug_dirs: tuple[str, ...] = ()
@@ -118,12 +118,15 @@ def build(request: Request) -> Built:
         from probescope import recorded
 
         return recorded.build(request)
-    if request.via == "perf":
-        return _via_perf(request)
-    from probescope.collect.host import barred, plan_request
+    from probescope.front import lower
+
+    if request.via in ("perf", "ftrace"):
+        if request.via == "perf" and request.follow:
+            raise _unfollowed()
+        return _via_events(request, *lower(request))
+    from probescope.collect.host import barred, bpf_refused, plan_request
     from probescope.collect.options import SessionOptions
     from probescope.errors import ScriptError
-    from probescope.front import lower
     from probescope.plan.bpf import plan_bpf
 
     program, warnings = lower(request)
@@ -132,24 +135,53 @@ def build(request: Request) -> Built:
         plan = plan_bpf(program, plan_request(SessionOptions(pid=pid, via=request.via)))
     except ScriptError as e:
         raise barred() or e from None
+    if plan.units and request.via == "auto" and bpf_refused() and (other := _otherwise(request, program)):
+        return other
     if len(plan.units) > program.settings.max_programs:
         raise _too_many(len(plan.units), program.settings.max_programs)
     return Built(request, program, plan, (*warnings, *plan.warnings))
 
 
-def _via_perf(request: Request) -> Built:
-    from probescope.collect.host import plan_request
-    from probescope.collect.options import SessionOptions
-    from probescope.errors import UsageError
-    from probescope.evaluate.columns.runner import by_rows
-    from probescope.front import lower
-    from probescope.plan.perf import plan_perf
+def _otherwise(request: Request, program: Program) -> Built | None:
+    """Where BPF is not permitted: by another collector, if one is, and has what the program needs."""
+    from probescope.collect.host import collectors_besides_bpf
+    from probescope.diagnostics import Diagnostic
+    from probescope.errors import ScriptError, UsageError
 
-    if request.follow:
-        raise UsageError("--follow is done by programs in the kernel", hints=["leave --via perf away"])
-    program, warnings = lower(request)
-    plan = plan_perf(program, plan_request(SessionOptions(pid=request.pid, via="perf")), by_rows)
+    for via in collectors_besides_bpf(program):
+        try:
+            built = build(replace(request, via=via))
+        except (ScriptError, UsageError):
+            continue
+        warning = Diagnostic("warning", f"BPF is not permitted here: the program runs as with --via {via}")
+        return replace(built, warnings=(*built.warnings, warning))
+    return None
+
+
+def _via_events(request: Request, program: Program, warnings: Sequence[Diagnostic]) -> Built:
+    """``via`` perf or ftrace."""
+    from probescope.collect.host import arch, own_namespace, plan_request
+    from probescope.collect.options import SessionOptions
+    from probescope.evaluate.columns.runner import by_rows
+
+    asked = plan_request(SessionOptions(pid=request.pid, via=request.via))
+    if request.via == "ftrace":
+        from probescope.plan.ftrace import plan_ftrace
+
+        nested = own_namespace() is not None
+        plan = plan_ftrace(program, asked, by_rows, arch(), follow=request.follow, nested=nested)
+    else:
+        from probescope.plan.perf import plan_perf
+
+        plan = plan_perf(program, asked, by_rows)
     return Built(request, program, plan, (*warnings, *plan.warnings))
+
+
+def _unfollowed() -> UsageError:
+    from probescope.errors import UsageError
+
+    message = "--follow is done by programs in the kernel, or by ftrace"
+    return UsageError(message, hints=["leave --via perf away, or --via ftrace"])
 
 
 def _too_many(count: int, most: int) -> LimitError:
@@ -173,7 +205,7 @@ def run(
     command: str = "",
     follow: bool = False,
     unsafe: bool = False,
-    via: Literal["auto", "bpf", "perf"] = "auto",
+    via: Literal["auto", "bpf", "perf", "ftrace"] = "auto",
     everything: bool = False,
     include_dirs: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,

@@ -33,10 +33,12 @@ def lower(request: Request) -> tuple[Program, tuple[Diagnostic, ...]]:
 
     done = compile_script(Source(request.name, request.text), environment(request))
     program = known_to_ftrace(done.program)
-    program = _following(program, request) if request.follow else program
+    if request.follow:
+        _follows_somebody(request)
+        program = program if request.via == "ftrace" else _following(program, request)
     if request.everything:
         program = replace(program, settings=replace(program.settings, count_misses=True))
-    return program if request.via == "perf" else _witnessed(program), done.warnings
+    return program if request.via in ("perf", "ftrace") else _witnessed(program), done.warnings
 
 
 def _witnessed(program: Program) -> Program:
@@ -65,16 +67,21 @@ def _own_program(name: str, text: str) -> Program:
 
 def _following(program: Program, request: Request) -> Program:
     """For the process of ``-p`` or ``-c`` and what it forks."""
-    from probescope.errors import ProbeError, ProbescopeError, UsageError
+    from probescope.errors import ProbeError, ProbescopeError
     from probescope.plan.follow import SCRIPT, following
 
-    if not request.pid and not request.command:
-        raise UsageError("--follow needs a process to begin with", hints=["-c COMMAND starts one, -p PID takes one"])
     try:
         keepers = _own_program("--follow", SCRIPT)
     except ProbescopeError as e:
         raise ProbeError(f"--follow cannot be done here: {e.what}", hints=e.hints) from None
     return following(program, keepers, request.pid)
+
+
+def _follows_somebody(request: Request) -> None:
+    from probescope.errors import UsageError
+
+    if not request.pid and not request.command:
+        raise UsageError("--follow needs a process to begin with", hints=["-c COMMAND starts one, -p PID takes one"])
 
 
 def known_to_ftrace(program: Program) -> Program:

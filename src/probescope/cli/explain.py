@@ -41,7 +41,8 @@ def parser() -> Parser:
         "what", nargs="*", metavar="PROBE", help="probes, a word of their names, or a script with parameters"
     )
     p.add_argument("-e", dest="program", metavar="PROGRAM", help="a whole program")
-    p.add_argument("--via", choices=("auto", "perf"), default="auto", help="perf: on samples of perf events")
+    about = "perf: on samples of perf events; ftrace: on records of its buffers"
+    p.add_argument("--via", choices=("auto", "perf", "ftrace"), default="auto", help=about)
     p.add_argument("-i", "--input", default="", metavar="FILE", help="from a recording: perf.data or trace.dat")
     p.add_argument("-p", "--pid", type=process_id, default=0, help="for this process alone")
     add_format(p)

@@ -73,8 +73,8 @@ def _program_options(p: argparse.ArgumentParser, short: str) -> None:
     about = "nothing to ask for: programs that start later find their USDT semaphores raised as well"
     p.add_argument("--usdt-file-activation", action="store_true", help=about)
     p.add_argument("--unsafe", action="store_true", help="allow system(), signal(), override() and the like")
-    about = "bpf: run every clause in the kernel; perf: sample events by perf, and evaluate them here"
-    p.add_argument("--via", choices=("auto", "bpf", "perf"), default="auto", help=about)
+    about = "bpf: every clause in the kernel; perf, ftrace: events by perf's rings or ftrace's buffers, evaluated here"
+    p.add_argument("--via", choices=("auto", "bpf", "perf", "ftrace"), default="auto", help=about)
 
 
 def _other_options(p: argparse.ArgumentParser) -> None:

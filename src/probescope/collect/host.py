@@ -14,6 +14,7 @@ from probescope.kernel import machine
 from probescope.kernel.host import host
 from probescope.model.arch import X86_64, Arch, by_name
 from probescope.model.features import Features
+from probescope.model.site import UprobeAttach
 from probescope.plan.request import BpfPlan, PlanRequest
 
 RING_BYTES = 4 << 20
@@ -90,6 +91,27 @@ def barred() -> KernelError | None:
         if answer.yes is False and answer.errno in (errno.EPERM, errno.EACCES, errno.ENOSYS):
             return kernel_error(call, answer.errno)
     return None
+
+
+def bpf_refused() -> bool:
+    """Whether these privileges, or whoever guards system calls, forbid BPF altogether."""
+    from probescope.kernel.features import probe
+
+    answer = probe("map:array")
+    return not answer.yes and answer.errno in (errno.EPERM, errno.EACCES)
+
+
+def collectors_besides_bpf(program: Program) -> tuple[Literal["perf", "ftrace"], ...]:
+    """Those that these privileges permit for a program, the one with more to offer first."""
+    from probescope.kernel.privileges import privileges
+    from probescope.kernel.tracefs import writable
+
+    held = privileges()
+    samples = held.may("perfmon") or (held.perf_event_paranoid or 0) < 0
+    if any(isinstance(s.attach, UprobeAttach) for s in program.sites):
+        samples = samples and held.may("sys_admin")  # 6.16, "perf: Revert to requiring CAP_SYS_ADMIN for uprobes"
+    found: list[Literal["perf", "ftrace"]] = ["perf"] if samples else []
+    return (*found, "ftrace") if writable() else tuple(found)
 
 
 def compile_options(program: Program, plan: BpfPlan, cpid: int) -> Options:

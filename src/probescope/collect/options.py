@@ -23,7 +23,7 @@ class SessionOptions:
     follow: bool = False
     unwind_pids: tuple[int, ...] = ()
     unsafe: bool = False
-    via: Literal["auto", "bpf", "perf"] = "auto"
+    via: Literal["auto", "bpf", "perf", "ftrace"] = "auto"
     texts: bool = True
     everything: bool = False
     signals: bool = False

@@ -100,6 +100,8 @@ class Session:
 
             snapshot = self.kernel.store.snapshot
             self.ending.others_live = lambda: any(state == ALIVE for _, state in snapshot(FOLLOWED))
+        if self._side and self.options.follow and self.plan.plan.collector == "ftrace":
+            self.ending.others_live = self._side.others_live  # type: ignore[attr-defined]
         if self._side:
             self._side.wire(self.actions, machine, texts=self.options.texts)
 
@@ -298,6 +300,10 @@ def _stream_side(
         from probescope.collect.stream.replay import ReplaySide
 
         return ReplaySide(program, plan, options, recording)
+    if plan.plan.collector == "ftrace":
+        from probescope.collect.stream.ftrace import FtraceSide
+
+        return FtraceSide(program, plan, options, cpid)
     from probescope.collect.stream.perf import PerfSide
 
     return PerfSide(program, plan, options, cpid)

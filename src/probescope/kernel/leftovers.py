@@ -87,7 +87,9 @@ def reap() -> list[Leftover]:
             return settle(item.name)
         return _remove_event(item.name)
 
-    return [item for item in leftovers() if not item.alive and remove(item)]
+    dead = [item for item in leftovers() if not item.alive]
+    dead.sort(key=lambda item: item.kind == "event")  # an instance that has one switched on keeps it
+    return [item for item in dead if remove(item)]
 
 
 def _remove_event(name: str) -> bool:

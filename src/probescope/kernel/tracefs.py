@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 from collections.abc import Iterator
 from typing import Self
 
@@ -42,6 +43,14 @@ def find_root() -> str:
     if denied:
         raise PermissionDenied("open tracefs", errno.EACCES, hints=hints_for("open tracefs", errno.EACCES))
     raise Unsupported("open tracefs", errno.ENOENT, hints=hints_for("open tracefs", errno.ENOENT))
+
+
+def writable() -> bool:
+    """Whether instances can be made in it."""
+    try:
+        return os.access(find_root() + "/instances", os.W_OK)
+    except KernelError:
+        return False
 
 
 def _mounted() -> Iterator[str]:

@@ -28,7 +28,7 @@ class Choice:
 
     clause: int
     sites: tuple[int, ...]
-    collector: Literal["bpf", "user", "perf", "replay"]
+    collector: Literal["bpf", "user", "perf", "ftrace", "replay"]
     mechanism: str
     reason: str
     cost_ns: int = 0
@@ -283,6 +283,63 @@ class SampleEvent(Step):
         of = f" of process {self.pid}" if self.pid else ""
         ring = f"perf_event_open({self.about}){of} on each CPU -> ring: {', '.join(self.parts)}"
         return f"{ring}; ioctl(PERF_EVENT_IOC_SET_FILTER) {self.filter}" if self.filter else ring
+
+
+@dataclass(frozen=True, slots=True)
+class MakeInstance(Step):
+    """Buffers and switches of tracefs of our own. ``clock``: of the times of its events. ``buffer_kb``: of each CPU.
+    ``pid``: only events of its threads, 0 for all. ``follow``: only events of that process, or of the program of -c,
+    and of what it forks."""
+
+    clock: str
+    buffer_kb: int
+    pid: int = 0
+    follow: bool = False
+
+    def __str__(self) -> str:
+        whose = f"threads of {self.pid}" if self.pid else "the program of -c" if self.follow else ""
+        only = f"; set_event_pid <- {whose}; trace_options <- event-fork" if whose else ""
+        return f"mkdir instances/{OWN}; trace_clock <- {self.clock}; buffer_size_kb <- {self.buffer_kb}{only}"
+
+
+OWN = "probescope_PID_NS_run"
+"""What our instances and groups of events are called: whose they are is known when they are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefineEvent(Step):
+    """A dynamic event of tracefs: ``kind`` names the file, ``place`` and ``args`` (fetch arguments) are as it takes
+    them."""
+
+    name: str
+    kind: Literal["kprobe", "uprobe"]
+    place: str
+    ret: bool = False
+    args: tuple[str, ...] = ()
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    def definition(self, group: str) -> str:
+        return " ".join((f"{'r' if self.ret else 'p'}:{group}/{self.name}", self.place, *self.args))
+
+    def __str__(self) -> str:
+        return f"{self.kind}_events <- {self.definition(OWN)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEvent(Step):
+    """An event of the instance, read from its buffers. ``event`` is CATEGORY:EVENT, or the name of a ``DefineEvent``.
+    ``filter``: as the kernel takes it. ``about``: what it is for, where no site asks for it."""
+
+    event: str
+    filter: str = ""
+    about: str = ""
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    def __str__(self) -> str:
+        category, _, name = self.event.rpartition(":")
+        folder = f"events/{category or OWN}/{name}"
+        only = f"{folder}/filter <- {self.filter}; " if self.filter else ""
+        return f"{only}{folder}/enable <- 1 -> per_cpu/cpu*/trace_pipe_raw{f' ({self.about})' if self.about else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,17 +169,17 @@ def _missing(program: Program, clause: Clause, site: Site) -> tuple[str, ...]:
     if runs_itself(clause):
         return lacking(program, clause, _OWN)
     if isinstance(site.attach, KprobeAttach | UprobeAttach | PerfAttach):
-        return (*lacking(program, clause, _PROBES), *_in_memory(site, needs(clause)))
+        return (*lacking(program, clause, _PROBES), *in_memory(site, needs(clause), "samples"))
     syscall = isinstance(site.attach, TracepointAttach) and site.attach.category == "syscalls"
     return lacking(program, clause, replace(_OFFER, user_alone=syscall))
 
 
-def _in_memory(site: Site, n: Needs) -> Iterator[str]:
-    """Arguments that no register holds."""
+def in_memory(site: Site, n: Needs, those: str) -> Iterator[str]:
+    """Arguments that no register holds. ``those``: what holds registers alone."""
     for i in sorted(n.args):
         where = site.args[i].where if site.args is not None and i < len(site.args) else None
         if not isinstance(where, Reg | Constant) if site.args is not None else i >= IN_REGISTERS:
-            yield f"arg{i} is passed in memory, which samples do not hold"
+            yield f"arg{i} is passed in memory, which {those} do not hold"
 
 
 def _barred(site: Site, n: Needs, request: PlanRequest) -> str:

@@ -20,7 +20,7 @@ class PlanRequest:
     hold."""
 
     offers: Offers
-    via: Literal["auto", "bpf", "perf"] = "auto"
+    via: Literal["auto", "bpf", "perf", "ftrace"] = "auto"
     pid: int = 0
     cpus: tuple[int, ...] = (0,)
     cookies: bool = True  # bpf_get_attach_cookie on perf links (5.15)

@@ -1,5 +1,5 @@
-"""One program, three collectors: in the kernel by BPF, on samples of perf, and on a recording of perf's afterwards. The
-same work gives the same counts, sums, histograms, texts and stacks."""
+"""One program, four collectors: in the kernel by BPF, on samples of perf, on records of ftrace, and on a recording of
+perf's afterwards. The same work gives the same counts, sums, histograms, texts and stacks."""
 
 from __future__ import annotations
 
@@ -89,18 +89,20 @@ def ways(program: str, folder: Path, *options: str) -> dict[str, tuple[dict[str,
     return {
         "bpf": said(program, "-c", words(folder)),
         "perf": said(program, "--via", "perf", "-c", words(folder)),
+        "ftrace": said(program, "--via", "ftrace", "-c", words(folder)) if "kstack" not in program else ({}, []),
         "replay": said(program, "-i", str(path)),
     }
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_one_program_three_collectors(name, folder):
+def test_one_program_four_collectors(name, folder):
     """The one idea: what a program answers does not depend on who collects."""
     found = ways(PROGRAMS[name], folder)
     if name == "texts in the record":  # others fork too while it is watched live
         for maps, _ in found.values():
             maps["@"] = {k: v for k, v in maps["@"].items() if k == NAME}
     assert found["perf"] == found["bpf"]
+    assert found["ftrace"] == found["bpf"]
     assert found["replay"] == found["bpf"]
     assert found["bpf"][0] or found["bpf"][1], "it answered nothing"
 

@@ -156,7 +156,7 @@ def test_reaping_touches_only_our_dead():
     host = leftover_host()
     with use_host(host):
         gone = leftovers.reap()
-    assert [item.name for item in gone] == ["probescope_11_abc_k/a", "probescope_11_abc_i"]
+    assert [item.name for item in gone] == ["probescope_11_abc_i", "probescope_11_abc_k/a"]
     written = [w for w in host.written if "instances" not in w[0]]
     assert written == [
         (f"{T}/events/probescope_11_abc_k/a/enable", b"0"),

@@ -8,6 +8,7 @@ settings of the whole machine on every kernel: they are borrowed, see kernel/bor
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import Self
 
 from probescope.collect.ftrace.setup import DynamicSetup, EventSetup, Setup
@@ -15,7 +16,8 @@ from probescope.diagnostics import nearest
 from probescope.errors import KernelError, ProbeError, SessionError, UsageError
 from probescope.kernel import tracefs
 from probescope.kernel.borrowed import Borrowed
-from probescope.kernel.leftovers import reap
+from probescope.kernel.host import host
+from probescope.kernel.leftovers import leftovers, reap
 from probescope.kernel.watchdog import Watchdog
 
 MOST_PIDS = 256
@@ -37,7 +39,7 @@ class Armed:
         self._instance: tracefs.Instance | None = None
         self._borrowed = Borrowed()
         self._made: list[DynamicSetup] = []
-        self._dog = Watchdog(reap_parent)
+        self._dog = Watchdog(partial(reap_after, host().getpid()))
         try:
             self._place()
             self._write()
@@ -226,21 +228,15 @@ class Armed:
         self.close()
 
 
-def reap_parent() -> None:
-    """In the watchdog, when the process that armed is gone: ``/proc`` may know it a moment longer."""
+def reap_after(pid: int) -> None:
+    """In the watchdog, when the process that armed is gone: until somebody has waited for it, ``/proc`` knows it."""
     import time
 
     for _ in range(100):
         reap()
-        if not _ours_left():
+        if not any(item.pid == pid for item in leftovers()):
             return
         time.sleep(0.05)
-
-
-def _ours_left() -> bool:
-    from probescope.kernel.leftovers import leftovers
-
-    return any(not item.alive for item in leftovers())
 
 
 def _unused_top() -> None:

@@ -6,13 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from probescope.collect.event import OwnEvent
 from probescope.collect.names import names_user_code
 from probescope.collect.recorder.sampling import REGISTERS, register_mask
 from probescope.collect.stream.live import LiveFeed
+from probescope.collect.stream.live_side import LiveSide
 from probescope.collect.stream.names import RecordedNames
-from probescope.collect.stream.side import StreamSide
-from probescope.collect.stream.who import Who
 from probescope.ir.needs import needs
 from probescope.kernel.host import host
 from probescope.model.output import Lost
@@ -20,13 +18,11 @@ from probescope.model.plan import SampleEvent
 
 if TYPE_CHECKING:
     from probescope.collect.options import SessionOptions
-    from probescope.evaluate.world import Event
     from probescope.ir.program import Program
-    from probescope.model.recording import EventBatch
     from probescope.plan.events import StreamPlan
 
 
-class PerfSide(StreamSide):
+class PerfSide(LiveSide):
     """``cpid``: of the program of -c, 0 without one."""
 
     def __init__(self, program: Program, plan: StreamPlan, options: SessionOptions, cpid: int) -> None:
@@ -39,20 +35,12 @@ class PerfSide(StreamSide):
             maps=names_user_code(program),
             registers=mask,
         )
-        super().__init__(program, plan, options, self._feed, Who())
-        self.cpid = cpid
+        super().__init__(program, plan, options, self._feed, self._feed, cpid)
         self.registers = tuple(n for i, n in enumerate(REGISTERS.get(host().machine, ())) if mask >> i & 1)
-
-    @property
-    def by_clock(self) -> bool:
-        return True
 
     @property
     def busy(self) -> bool:
         return bool(self._feed.events)
-
-    def prepare(self) -> None:
-        pass
 
     def names(self) -> RecordedNames:
         demangle = self.program.settings.cpp_demangle
@@ -70,30 +58,6 @@ class PerfSide(StreamSide):
             if batch is not None:
                 self.take(batch)
             self._feed.enable()
-
-    def own_event(self, site: int, start_ns: int) -> Event:
-        return OwnEvent(site, start_ns, self.cpid)
-
-    def consume(self) -> bool:
-        """What is complete by now; whether it was much."""
-        if not self.live():
-            return False
-        batch = self._feed.take()
-        if batch is not None:
-            self.take(batch)
-        return self._feed.much and self.live()
-
-    def stop(self) -> None:
-        """Events go, and what they left is looked at, unless the program has ended itself."""
-        self._feed.stop()
-        if self._going:
-            for batch in self._feed.last():
-                self._taken_unless_over(batch)
-        self._going = False
-
-    def _taken_unless_over(self, batch: EventBatch) -> None:
-        if self._going:
-            self.take(batch)
 
     def losses(self, *, final: bool) -> Iterator[Lost]:
         if final:  # the kernel's own counts: records that tell of losses come only with a later event

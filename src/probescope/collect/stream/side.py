@@ -138,6 +138,10 @@ class StreamSide:
         assert self._actions is not None
         return self._actions.exit.asked
 
+    def mine(self, batch: EventBatch) -> Column | None:
+        """Which events are of what is traced; ``None``: all."""
+        return batch.pid == self.options.pid if self.options.pid else None
+
     def _firings(self, told: Told) -> list[Firing]:
         batch, out = told.batch, []
         whole = Whole(
@@ -149,7 +153,7 @@ class StreamSide:
             self.cpid,
             lambda n: self._sites[n].args,
         )
-        mine = batch.pid == self.options.pid if self.options.pid else None
+        mine = self.mine(batch)
         seen: dict[tuple[int, ...], Kind] = {}
         for clause, site, kinds in self.plan.kinds:
             kind = seen.get(kinds)

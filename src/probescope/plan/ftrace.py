@@ -1,0 +1,250 @@
+"""The plan of the ftrace collector: each site is an event of a private instance of tracefs, whose records probescope
+reads; what of the predicates the kernel can filter it does, and clauses run on the records in user space.
+
+An event has one filter for all clauses that it fires: what any of them may accept passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from probescope.diagnostics import Diagnostic
+from probescope.errors import ScriptError
+from probescope.frozen import replace
+from probescope.ir.needs import Needs, needs
+from probescope.ir.program import Clause, Program
+from probescope.model.arch import Arch
+from probescope.model.plan import Choice, DefineEvent, MakeInstance, Plan, RunOnEvents, Step, TraceEvent
+from probescope.model.site import (
+    FentryAttach,
+    IterAttach,
+    KprobeAttach,
+    PerfAttach,
+    RawTracepointAttach,
+    Reg,
+    Site,
+    TracepointAttach,
+    UprobeAttach,
+)
+from probescope.plan.events import StreamPlan, Ways, names_of_sites, runs_itself, site_numbers
+from probescope.plan.filters import LONGEST, filtered
+from probescope.plan.mechanism import missing
+from probescope.plan.offers import ALWAYS, Offer, lacking
+from probescope.plan.perf import in_memory
+from probescope.plan.request import PlanRequest
+from probescope.plan.user import USER_CONTEXT, user_steps
+
+CLOCK = "boot"
+"""What ``nsecs`` is of."""
+COST_NS, UPROBE_NS = 300, 1000
+"""Of a record, on the traced side (costs.py, "ftrace event" and "ftrace uprobe")."""
+MOST_EVENTS = 2048
+BUFFER_KB, MOST_BUFFERS_KB = 4096, 512 << 10
+"""Of a CPU, and of all of them."""
+TASKS = ("task:task_newtask", "task:task_rename")
+"""What tells names of threads, and whose they are, as it changes."""
+
+_CONTEXT = {
+    **dict.fromkeys(("pid", "tid", "cpu", "comm", "nsecs", "cpid"), ""),
+    "usermode": "usermode: ftrace's records do not tell where the CPU was",
+    "cgroup": "cgroup: ftrace's records do not tell it (--via perf does)",
+}
+_OFFER = Offer(
+    "ftrace",
+    {**ALWAYS, **_CONTEXT},
+    "stacks are not in ftrace's records (--via perf has them)",
+    frozenset({"", CLOCK}),
+)
+_PROBES = replace(_OFFER, arguments=True)
+_OWN = Offer("ftrace", {**ALWAYS, **dict.fromkeys(USER_CONTEXT, "")}, "probescope itself has none to show")
+
+
+def plan_ftrace(
+    program: Program, request: PlanRequest, ways: Ways, arch: Arch, *, follow: bool = False, nested: bool = False
+) -> StreamPlan:
+    """``follow``: what the process of -p, or the program of -c, forks is traced with it, and nothing else. ``nested``:
+    we are in a pid namespace, whose numbers ftrace does not know. Raises ``ScriptError`` for what ftrace cannot answer,
+    or this kernel has no events for."""
+    findings = list(_unanswered(program, request, nested))
+    if findings:
+        raise ScriptError(findings)
+    numbers = site_numbers(program)
+    on_events = [c for c in program.clauses if not runs_itself(c)]
+    rows = ways(program, on_events)
+    made = _Events(program, arch)
+    kinds: list[tuple[int, int, tuple[int, ...]]] = []
+    choices: list[Choice] = []
+    runs: list[Step] = []
+    for c in program.clauses:
+        if runs_itself(c):
+            runs += user_steps(c, numbers)
+            choices.append(Choice(c.id, numbers[c.id], "user", "evaluate", "fired by probescope itself"))
+            continue
+        for number, site in zip(numbers[c.id], c.sites, strict=True):
+            kinds.append((c.id, number, (made.index(c, site, number),)))
+        runs.append(RunOnEvents(c.id, rows[c.id], 0 if follow else request.pid))
+        kind, cost = ("record", COST_NS) if isinstance(c.sites[0].attach, TracepointAttach) else ("probe", UPROBE_NS)
+        choices.append(Choice(c.id, numbers[c.id], "ftrace", f"ftrace {kind}", _reason(c, rows[c.id]), cost))
+    if made.events and (request.pid or follow or _asks_for_tasks(program)):
+        made.tasks()
+    steps: tuple[Step, ...] = (*made.defined, *made.traced(), *runs)
+    if made.events:
+        buffer = max(64, min(BUFFER_KB, MOST_BUFFERS_KB // len(request.cpus)))
+        steps = (MakeInstance(CLOCK, buffer, request.pid, follow), *steps)
+    return StreamPlan(Plan("ftrace", tuple(choices), steps, sites=names_of_sites(program)), tuple(kinds))
+
+
+def _asks_for_tasks(program: Program) -> bool:
+    return any(needs(c).context & {"pid", "comm"} for c in program.clauses)
+
+
+def _reason(clause: Clause, by_rows: str) -> str:
+    found = filtered(clause.predicate, clause.sites[0])
+    said: list[str] = []
+    if clause.predicate is not None:
+        said.append(f"the kernel filters by {found.text}" if found.text else "the kernel filters nothing")
+        if not found.whole:
+            said.append(f"user space has the rest of the predicate: {' and '.join(found.rest)}")
+    said.append(f"a row at a time: {by_rows}" if by_rows else "over columns of many events at once")
+    return "; ".join(said)
+
+
+# --- events
+
+
+class _Events:
+    """Events in the order in which they are switched on; each once, however many clauses it fires."""
+
+    def __init__(self, program: Program, arch: Arch) -> None:
+        self._arch = arch
+        self._needs = {c.id: needs(c) for c in program.clauses}
+        self.defined: list[DefineEvent] = []
+        self.events: list[TraceEvent] = []
+        self._filters: list[dict[str, None]] = []
+
+    def index(self, clause: Clause, site: Site, number: int) -> int:
+        match site.attach:
+            case TracepointAttach() as a:
+                text = filtered(clause.predicate, site).text
+                return self._traced(f"{a.category}:{a.event}", text, "", (number,))
+            case KprobeAttach() as a:
+                symbol = f"{a.module}:{a.symbol}" if a.module and a.symbol else a.symbol
+                place = f"{symbol}+{a.offset}" if symbol and a.offset else symbol or f"{a.address:#x}"
+                wanted = DefineEvent("", "kprobe", place, a.ret, self._fetched(clause, site), (number,))
+            case UprobeAttach() as a:
+                counter = f"({a.ref_ctr:#x})" if a.ref_ctr else ""
+                place = f"{a.path}:{a.offset:#x}{counter}"
+                wanted = DefineEvent("", "uprobe", place, a.ret, self._fetched(clause, site), (number,))
+            case other:
+                raise AssertionError(f"{type(other).__name__} is no event of ftrace")
+        return self._traced(self._defined(wanted), "", "", (number,))
+
+    def _defined(self, wanted: DefineEvent) -> str:
+        """The name of an event that is to be made; one that is there already serves another clause as well."""
+        for i, d in enumerate(self.defined):
+            if (d.kind, d.place, d.ret) == (wanted.kind, wanted.place, wanted.ret):
+                args = tuple(dict.fromkeys((*d.args, *wanted.args)))
+                self.defined[i] = replace(d, args=args, sites=(*d.sites, *wanted.sites))
+                return d.name
+        self.defined.append(replace(wanted, name=f"{wanted.kind}_{len(self.defined)}"))
+        return self.defined[-1].name
+
+    def _fetched(self, clause: Clause, site: Site) -> tuple[str, ...]:
+        """Registers by their names: arguments, and what is returned, are in them."""
+        n, arch = self._needs[clause.id], self._arch
+        names = {arch.aliases.get(r, r) for r in n.regs}
+        for i in n.args:
+            if site.args is None:
+                names.add(arch.arg_regs[i])
+            elif isinstance(where := site.args[i].where, Reg):
+                names.add(arch.aliases.get(where.name, where.name))
+        if n.ret:
+            names.add(arch.ret_reg)
+        return tuple(f"{r}=%{r}:u64" for r in sorted(names))
+
+    def _traced(self, event: str, text: str, about: str, sites: tuple[int, ...]) -> int:
+        for i, e in enumerate(self.events):
+            if e.event == event:
+                self.events[i] = replace(e, sites=(*e.sites, *sites))
+                self._filters[i][text] = None
+                return i
+        self.events.append(TraceEvent(event, "", about, sites))
+        self._filters.append({text: None})
+        return len(self.events) - 1
+
+    def tasks(self) -> None:
+        for event in TASKS:
+            self._traced(event, "", "names of threads, and whose they are", ())
+
+    def traced(self) -> Iterator[TraceEvent]:
+        for e, some in zip(self.events, self._filters, strict=True):
+            yield replace(e, filter=_either(list(some)))
+
+
+def _either(filters: Sequence[str]) -> str:
+    if "" in filters:
+        return ""
+    text = filters[0] if len(filters) == 1 else " || ".join(f"({f})" for f in filters)
+    return text if len(text) < LONGEST else ""
+
+
+# --- what it cannot
+
+
+def _unanswered(program: Program, request: PlanRequest, nested: bool) -> Iterator[Diagnostic]:
+    count = sum(len(c.sites) for c in program.clauses if not runs_itself(c))
+    if count > MOST_EVENTS:
+        message = f"{count} probes are too many for --via ftrace: {MOST_EVENTS} at most"
+        yield Diagnostic("error", message, program.clauses[0].span, ("make the patterns narrower",), program.source)
+        return
+    for clause in program.clauses:
+        for i, site in enumerate(clause.sites):
+            why = site.reason or _barred(site, request) or "; ".join(_missing(program, clause, site))
+            why = why or (_foreign(clause, request) if nested else "")
+            if why:
+                span = clause.points[i] if clause.points else clause.span
+                hints = ("without --via ftrace another collector may have it",)
+                message = f"{site.name} cannot be traced via ftrace: {why}"
+                yield Diagnostic("error", message, span, hints, program.source)
+                break
+
+
+def _missing(program: Program, clause: Clause, site: Site) -> tuple[str, ...]:
+    if runs_itself(clause):
+        return lacking(program, clause, _OWN)
+    if isinstance(site.attach, KprobeAttach | UprobeAttach):
+        found = in_memory(site, needs(clause), "fetched registers")
+        return (*lacking(program, clause, _PROBES), *found)
+    return lacking(program, clause, _OFFER)
+
+
+def _foreign(clause: Clause, request: PlanRequest) -> str:
+    """In a pid namespace of our own."""
+    n: Needs = needs(clause)
+    if runs_itself(clause) or not (request.pid or n.context & {"pid", "tid", "comm"}):
+        return ""
+    return "its records have the numbers of the machine's own pid namespace, and this is another"
+
+
+_NO_TIMER = "ftrace has no timers and counters, only events: --via perf samples them"
+
+
+def _barred(site: Site, request: PlanRequest) -> str:
+    """Sites that are no event of tracefs, or that this kernel cannot make one of."""
+    match site.attach:
+        case RawTracepointAttach(event=event):
+            return f"tracefs has tracepoints by their category: tracepoint:CATEGORY:{event} is the same place"
+        case FentryAttach(func=func, ret=ret):
+            return f"trampolines are for BPF programs: k{'ret' if ret else ''}probe:{func} is the same place"
+        case IterAttach():
+            return "a walk over kernel objects is a BPF program's"
+        case PerfAttach():
+            return _NO_TIMER
+        case KprobeAttach():
+            return missing(("ftrace:kprobe_events",), request.offers)
+        case UprobeAttach(path=path):
+            if any(c.isspace() for c in path):
+                return "uprobe_events of tracefs cannot name a file with blanks in its path"
+            return missing(("ftrace:uprobe_events",), request.offers)
+        case _:
+            return missing(("ftrace:tracefs",), request.offers)
