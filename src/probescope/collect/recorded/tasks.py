@@ -29,7 +29,9 @@ KERNEL = -1
 GENERATED = "[generated]"
 """What paths of code that the kernel made begin with; then comes its name."""
 _UNREGISTER = 1  # PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER
-MOST_APART = 1 << 22
+MOST_ID = 1 << 22
+"""As the kernel has it; what is beyond is damage, and found without a table."""
+_UNASKED = -2
 
 
 class _Process:
@@ -62,12 +64,13 @@ class Tasks:
         self._name: dict[int, int] = {0: self._named("swapper")}
         self._leader: dict[int, int] = {}
         self._processes: dict[int, _Process] = {}
+        self._names, self._spaces = _Held(self.name_of), _Held(self.space_of)
 
     def columns(self, batch: EventBatch) -> tuple[Column, Column]:
         """(names, spaces) of a batch's events, i4 each; batches are given in order, each once. A thread without a name
         is called ``:TID``. A space of -1 is none: nothing is known of the process."""
-        names = _Stretches(batch.tid, self.name_of)
-        spaces = _Stretches(batch.pid, self.space_of)
+        names = _Stretches(batch.tid, self._names)
+        spaces = _Stretches(batch.pid, self._spaces)
         for at, record in batch.between:
             if isinstance(record, Named | Started | Ended):
                 names.until(record.tid, at)
@@ -83,10 +86,12 @@ class Tasks:
                 self._mapped(record)
             case Named():  # mappings stay after an exec: stacks end in the old ones until it returns
                 self._name[record.tid] = self._named(record.comm)
+                self._names.changed(record.tid)
             case Started():
                 self._started(record)
             case Ended() if self.forget_ended:
                 self._name.pop(record.tid, None)  # perf calls a thread by its number from here on
+                self._names.changed(record.tid)
             case OtherRecord(kind="KSYMBOL"):
                 self._generated(record.values)
             case _:
@@ -112,6 +117,7 @@ class Tasks:
             self.kernel.append(record)
         else:
             self._process(record.pid).add(record)
+            self._spaces.changed(record.pid)
 
     def _generated(self, values: dict[str, Any]) -> None:
         """Code that the kernel made: a BPF program, a trampoline. What it is called stays known when it is gone."""
@@ -123,10 +129,12 @@ class Tasks:
         parent = self._name.get(record.parent_tid)
         if parent is not None:
             self._name[record.tid] = parent
+            self._names.changed(record.tid)
         if record.pid == record.parent:
             return
         mother = self._processes.get(record.parent)
         child = self._processes[record.pid] = _Process()
+        self._spaces.changed(record.pid)
         if mother is not None:
             child.mapped, child.space = mother.mapped, -1
             child.shared = mother.shared = True
@@ -145,65 +153,69 @@ class Tasks:
         return found
 
 
-class _Stretches:
-    """A column that is filled piece by piece: ``state`` gives what holds for an id at this moment."""
+class _Held:
+    """What holds for each id at this moment, as far as it was asked for: a table, where ids are numbers of threads."""
 
-    def __init__(self, ids: Column, state: Callable[[int], int]) -> None:
+    def __init__(self, state: Callable[[int], int]) -> None:
+        self.state = state
+        self._table: Column | None = None
+
+    def changed(self, one: int) -> None:
+        if self._table is not None and 0 <= one < len(self._table):
+            self._table[one] = _UNASKED
+
+    def column(self, ids: Column) -> Column:
         import numpy as np
 
-        self._state = state
-        self._ids, self._inverse = _numbered(ids)
-        self._out = np.full(len(ids), -1, np.int32)
-        self._known = {int(i): k for k, i in enumerate(self._ids)}
+        least, most = (int(ids.min()), int(ids.max())) if len(ids) else (0, 0)
+        if least < 0 or most >= MOST_ID:
+            different, inverse = np.unique(ids, return_inverse=True)
+            return np.array([self.state(i) for i in different.tolist()], np.int32).take(inverse)
+        table = self._grown(most + 1)
+        found: Column = table.take(ids)
+        if len(found) and found.min() == _UNASKED:
+            for one in np.unique(ids[found == _UNASKED]).tolist():
+                table[one] = self.state(one)
+            found = table.take(ids)
+        return found
+
+    def _grown(self, size: int) -> Column:
+        import numpy as np
+
+        if self._table is None or len(self._table) < size:
+            old = self._table
+            self._table = np.full(max(2 * size, 1 << 15), _UNASKED, np.int32)
+            if old is not None:
+                self._table[: len(old)] = old
+        return self._table
+
+
+class _Stretches:
+    """A column of what holds for the id of each event: at the end, but where it changed before that. ``until`` is told
+    of each change before it is made."""
+
+    def __init__(self, ids: Column, held: _Held) -> None:
+        self._ids, self._held = ids, held
         self._places: dict[int, Column] = {}
         self._done: dict[int, int] = {}
+        self._before: list[tuple[Column, int]] = []
 
     def until(self, one: int, at: int) -> None:
         """Events of ``one`` before event ``at`` get what holds now."""
-        import numpy as np
-
-        k = self._known.get(one)
-        if k is None:
-            return
         places = self._places.get(one)
         if places is None:
-            places = self._places[one] = np.flatnonzero(self._inverse == k)
+            places = self._places[one] = (self._ids == one).nonzero()[0]
+        if not len(places):
+            return
         done = self._done.get(one, 0)
-        end = int(np.searchsorted(places, at))
+        end = int(places.searchsorted(at))
         if end > done:
-            self._out[places[done:end]] = self._state(one)
+            self._before.append((places[done:end], self._held.state(one)))
             self._done[one] = end
 
     def finish(self) -> Column:
         """The rest gets what holds at the end."""
-        import numpy as np
-
-        for one in self._places:
-            self.until(one, len(self._out))
-        changed = {self._known[one] for one in self._places}
-        last = np.array([-1 if k in changed else self._state(int(i)) for k, i in enumerate(self._ids)], np.int32)
-        if not changed:
-            return last.take(self._inverse)
-        steady = np.ones(len(self._ids), np.bool_)
-        steady[list(changed)] = False
-        rest = steady.take(self._inverse)
-        self._out[rest] = last[self._inverse[rest]]
-        return self._out
-
-
-def _numbered(ids: Column) -> tuple[Column, Column]:
-    """The different ids in order, and the place of each event's among them: by a table, where they are numbers of
-    threads, ten times faster than by sorting."""
-    import numpy as np
-
-    least, most = (int(ids.min()), int(ids.max())) if len(ids) else (0, 0)
-    if most - least > MOST_APART:
-        different, inverse = np.unique(ids, return_inverse=True)
-        return different, inverse
-    shifted = ids.astype(np.int64) - least
-    seen = np.zeros(most - least + 1, np.bool_)
-    seen[shifted] = True
-    different = seen.nonzero()[0]
-    table = np.empty(len(seen), np.int32)
-    table[different] = np.arange(len(different), dtype=np.int32)
-    return different[: len(ids)] + least, table.take(shifted)
+        out = self._held.column(self._ids)
+        for places, state in self._before:
+            out[places] = state
+        return out

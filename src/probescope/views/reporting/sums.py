@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.told import CPUMODE
 from probescope.errors import LimitError
-from probescope.model.alike import alike
+from probescope.views.reporting.sums_table import Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,12 +63,13 @@ class Sums:
         self._numbers: dict[str, int] = {}
         self._told_texts: list[str] = []
         self._sums: dict[tuple[int, ...], list[int]] = {}
+        self._table = Table()
 
     def add(self, told: ToldBatch, keep: Column | None = None, counted: Column | None = None) -> None:
         """Events of ``keep`` go into groups; those of ``counted`` (by default the same) into the whole."""
         for event, kind in enumerate(self.kinds):
             which = told.of(kind, keep)
-            whole = which if counted is None else told.of(kind, counted)
+            whole = which if counted is None or counted is keep else told.of(kind, counted)
             self.weight[event] += int(told.batch.period[whole].sum())
             self.samples[event] += len(whole)
             if len(which):
@@ -77,6 +78,7 @@ class Sums:
     def fade(self, times: int, over: int, most: int = MOST_GROUPS) -> None:
         """All weights and numbers times ``times / over``; what comes to nothing, or to a quarter of a usual sample, is
         forgotten; so are the lightest beyond ``most``."""
+        self._table.empty(self._add)
         least = [w // (4 * n) if n else 0 for w, n in zip(self.weight, self.samples, strict=True)]
         for key, found in list(self._sums.items()):
             found[0] = found[0] * times // over
@@ -95,53 +97,49 @@ class Sums:
     def _grouped(self, event: int, kind: int, told: ToldBatch, which: Column) -> None:
         import numpy as np
 
-        columns = [self._column(name, kind, told, which) for name in self.columns]
-        periods = told.batch.period[which]
-        if columns:
-            first, kinds = alike(columns)
-        else:
-            first, kinds = np.zeros(1, np.int64), np.zeros(len(which), np.int64)
-        counts = np.bincount(kinds, minlength=len(first)).tolist()
-        weights = np.zeros(len(first), np.uint64)
-        np.add.at(weights, kinds, periods)
-        rows = zip(*(c[first].tolist() for c in columns), strict=True) if columns else [()]
-        sums = self._sums
-        for row, weight, count in zip(rows, weights.tolist(), counts, strict=True):
-            key = (event, *row)
-            found = sums.get(key)
-            if found is None:
-                sums[key] = [weight, count]
-            else:
-                found[0] += weight
-                found[1] += count
+        all_of_it = len(which) == len(told.batch)
+        rows = slice(None) if all_of_it else which
+        columns = [self._column(name, kind, told, which, rows) for name in self.columns]
+        columns = columns or [np.zeros(len(which), np.int64)]
+        self._table.add(event, columns, told.batch.period[rows], self._add)
         if "tid" in self.columns:
             self.last_name.update(zip(told.batch.tid[which].tolist(), told.names[which].tolist(), strict=True))
-        if len(sums) > MOST_GROUPS:
+        if len(self._sums) + len(self._table) > MOST_GROUPS:
             raise LimitError(f"more than {MOST_GROUPS} different rows", hints=["sort by less, or cut with --time"])
 
-    def _column(self, name: str, kind: int, told: ToldBatch, which: Column) -> Column:
+    def _add(self, row: tuple[int, ...], weight: int, count: int) -> None:
+        row = row if self.columns else row[:1]
+        found = self._sums.get(row)
+        if found is None:
+            self._sums[row] = [weight, count]
+        else:
+            found[0] += weight
+            found[1] += count
+
+    def _column(self, name: str, kind: int, told: ToldBatch, which: Column, rows: Column | slice) -> Column:
+        """``rows``: the same as ``which``, without a copy where it is everything."""
         import numpy as np
 
         b = told.batch
         match name:
             case "name":
-                return told.names[which]
+                return told.names[rows]
             case "pid" | "tid" | "cpu":
-                found: Column = getattr(b, name)[which]
+                found: Column = getattr(b, name)[rows]
                 return found
             case "stack" if told.stacks is not None:
-                return told.stacks[which]
+                return told.stacks[rows]
             case "time":
-                times = b.time[which]
+                times = b.time[rows]
                 return (times - times % np.uint64(self._quantum)).view(np.int64)
             case "ip" if "ip" in b.numbers:
-                return b.numbers["ip"][which].view(np.int64)
+                return b.numbers["ip"][rows].view(np.int64)
             case "mode" if "misc" in b.numbers:
-                return (b.numbers["misc"][which] & CPUMODE).astype(np.int64)
+                return (b.numbers["misc"][rows] & CPUMODE).astype(np.int64)
             case "space":
-                return told.spaces[which]
+                return told.spaces[rows]
             case "weight" if "weight" in b.numbers:
-                return b.numbers["weight"][which].astype(np.int64)
+                return b.numbers["weight"][rows].astype(np.int64)
             case _:
                 pass
         if (name == "trace" or name.startswith("field ")) and self._texts is not None:
@@ -156,6 +154,7 @@ class Sums:
         return found
 
     def groups(self) -> Iterator[Group]:
+        self._table.empty(self._add)
         texts = [i for i, c in enumerate(self.columns, 1) if c == "trace" or c.startswith("field ")]
         plain = [(i, c) for i, c in enumerate(self.columns, 1) if i not in texts]
         for key, (weight, count) in self._sums.items():
