@@ -56,13 +56,13 @@ class Opened:
     """``told`` goes through the events once."""
 
     def __init__(self, recording: PerfData, search: Search) -> None:
+        from probescope.collect.recorded.modules import build_ids
         from probescope.collect.recorded.told import Told, here
         from probescope.formats.tracing.fields import Texts
         from probescope.formats.tracing.symbols import Context, PrintkFormats, Symbols
 
         self.recording = recording
-        ids = {_short(b.path): b.build_id.hex() for b in recording.build_ids}
-        self.told = Told(recording, here(), ids, search)
+        self.told = Told(recording, here(), build_ids(recording.build_ids), search)
         machine = recording.machine
         tracing = recording.tracing
         symbols = Symbols(tracing.symbols) if tracing else None
@@ -205,10 +205,6 @@ def tell_damage(name: str, damage: Iterable[Damage], out: TextIO) -> None:
     for d in damage:
         where = f" (first at {d.offset:#x})" if d.offset >= 0 else ""
         out.write(f"WARNING: {name}: {d.count} times: {d.about}{where}\n")
-
-
-def _short(path: str) -> str:
-    return "[kernel.kallsyms]" if path.startswith("[kernel.kallsyms]") else path
 
 
 def _numbers(text: str | None, option: str) -> list[int] | None:

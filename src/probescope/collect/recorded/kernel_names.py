@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from probescope.collect.recorded.modules import Files, Module
+from probescope.collect.recorded.modules import KERNEL, Files, Module
 from probescope.collect.recorded.search import Here, Search
 from probescope.collect.recorded.tasks import GENERATED
 from probescope.debuginfo.elf import ElfFile
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from probescope.debuginfo.dwarf_inlines import SourceFrame
     from probescope.formats.symbolfile import SavedSymbols
 
-KERNEL = "[kernel.kallsyms]"
 _MOST_KALLSYMS = 1 << 28
 
 
@@ -190,4 +189,4 @@ def bracketed(path: str) -> str:
 
 
 def _is_core(path: str) -> bool:
-    return path.startswith(("[kernel.kallsyms]", "[guest.kernel.kallsyms]", "[kernel]"))
+    return path.startswith((KERNEL, "[guest.kernel.kallsyms]", "[kernel]"))

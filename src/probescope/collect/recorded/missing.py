@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from probescope.collect.recorded.kernel_names import KERNEL
+from probescope.collect.recorded.modules import KERNEL
 from probescope.frozen import dataclass
 from probescope.model.visible import visible
 

@@ -10,7 +10,7 @@ cache), among debug files, in the tables saved beside the recording, and, when a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as Dict
 from typing import TYPE_CHECKING
 
@@ -26,9 +26,15 @@ if TYPE_CHECKING:
     from probescope.debuginfo.eh_index import FrameIndex
     from probescope.debuginfo.elf_symbols import SymbolTable
     from probescope.debuginfo.symbolize import Mapping
+    from probescope.formats.perfdata.meta import BuildId
     from probescope.formats.symbolfile import SavedSymbols
 
-VDSO = "[vdso]"
+KERNEL, VDSO = "[kernel.kallsyms]", "[vdso]"
+
+
+def build_ids(found: Iterable[BuildId]) -> dict[str, str]:
+    """Hex, by path as recorded. The kernel's path may have the name of a symbol behind it."""
+    return {KERNEL if b.path.startswith(KERNEL) else b.path: b.build_id.hex() for b in found}
 
 
 class Module:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from probescope.collect.recorded.jitted import Jitted
-from probescope.collect.recorded.kernel_names import KERNEL, KernelNames, bracketed
-from probescope.collect.recorded.modules import VDSO, Files
+from probescope.collect.recorded.kernel_names import KernelNames, bracketed
+from probescope.collect.recorded.modules import KERNEL, VDSO, Files
 from probescope.collect.recorded.search import Demangle, Here, Search
 from probescope.debuginfo.demangle import demangle, without_parameters
 from probescope.frozen import dataclass, replace

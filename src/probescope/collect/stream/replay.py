@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from probescope.collect.names import names_user_code
+from probescope.collect.recorded.modules import build_ids
 from probescope.collect.recorded.unwinding import Unwinder
 from probescope.collect.stream.feed import RecordedFeed
 from probescope.collect.stream.moments import Deadlines, RecordedMoment
@@ -35,7 +36,7 @@ class ReplaySide(StreamSide):
         who = Who(names, recording.events if alone else (), big=recording.machine.big_endian)
         super().__init__(program, plan, options, RecordedFeed(recording), who)
         self._recording = recording
-        self._build_ids = {_short(b.path): b.build_id.hex() for b in getattr(recording, "build_ids", ())}
+        self._build_ids = build_ids(getattr(recording, "build_ids", ()))
         self._intervals = Deadlines(interval_steps(plan.plan))
         self._now_ns = 0
         self._names = RecordedNames(
@@ -147,7 +148,3 @@ _LOST = {
     "overrun": ("events were overwritten while it was recorded", "record with more room: trace-cmd record -b"),
     "dropped": ("events were dropped while it was recorded", "record with more room"),
 }
-
-
-def _short(path: str) -> str:
-    return "[kernel.kallsyms]" if path.startswith("[kernel.kallsyms]") else path

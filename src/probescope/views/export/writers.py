@@ -230,8 +230,9 @@ def _put(chunks: Iterator[Chunk], writer: CsvWriter | JsonlWriter | ParquetWrite
 
 
 def _build_ids(source: Source | StackSamples) -> dict[str, str]:
-    found = getattr(getattr(source, "recording", None), "build_ids", ())
-    return {"[kernel.kallsyms]" if b.path.startswith("[kernel.kallsyms]") else b.path: b.build_id.hex() for b in found}
+    from probescope.collect.recorded.modules import build_ids
+
+    return build_ids(getattr(getattr(source, "recording", None), "build_ids", ()))
 
 
 _WRITERS: dict[str, Callable[[Source | StackSamples, BinaryIO, Options, str], int]] = {
