@@ -216,9 +216,10 @@ def run(
     ``parameters`` are ``$1``, ``$2``...; ``input``: a perf.data or trace.dat that answers, instead of this machine;
     ``pid``: trace only this process, and end with it; ``command``: start it when the probes are in place, and end with
     it; ``follow``: trace only these and what they fork, and end with the last of them; ``unsafe`` allows system() and
-    the like; ``via="bpf"`` runs every clause in the kernel, ``via="perf"`` none: events are sampled by perf and
-    evaluated here; ``everything`` reports failed reads among the losses; ``environment`` is where BPFTRACE_* settings
-    are looked up (this process's own by default); ``name`` is what messages call the text.
+    the like; ``via="bpf"`` runs every clause in the kernel, ``"perf"`` and ``"ftrace"`` none: events are sampled by
+    perf, or recorded by ftrace, and evaluated here; ``everything`` reports failed reads among the losses;
+    ``environment`` is where BPFTRACE_* settings are looked up (this process's own by default); ``name`` is what
+    messages call the text.
 
     Raises ScriptError, ProbeError or UsageError for what is wrong with the request, PermissionDenied, Unsupported or
     another KernelError where this kernel or these privileges cannot do it. All are ProbescopeError

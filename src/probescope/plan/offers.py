@@ -1,15 +1,15 @@
 """What each collector offers, as reasons: needs that it cannot meet, and why.
 
-    need                     bpf    perf                       replay
-    event field              yes    yes                        as recorded
-    pid, tid, cpu, comm      yes    yes                        if recorded
-    nsecs                    yes    yes                        if recorded, on the recording's clock
-    cgroup                   yes    yes                        if recorded
-    uid, gid, curtask...     yes    no                         no
-    arg0, retval, registers  yes    of kprobes, uprobes, USDT  no
-    reads of memory          yes    no                         no
-    stacks                   yes    yes, by frame pointers     if recorded
-    effects, system()        yes    no; system() yes           no
+    need                     bpf    perf                       ftrace            replay
+    event field              yes    yes                        yes               as recorded
+    pid, tid, cpu, comm      yes    yes                        yes               if recorded
+    nsecs                    yes    yes                        yes               if recorded, on the recording's clock
+    cgroup                   yes    yes                        no                if recorded
+    uid, gid, curtask...     yes    no                         no                no
+    arg0, retval, registers  yes    of kprobes, uprobes, USDT  likewise          no
+    reads of memory          yes    no                         no                no
+    stacks                   yes    yes, by frame pointers     no                if recorded
+    effects, system()        yes    no; system() yes           no; system() yes  no
 
 The ladder (ladder.py) says what bpf's mechanisms can; whatever they lack is asked of the kernel's features there. A
 new collector is an ``Offer`` here, and the steps that carry it out.
