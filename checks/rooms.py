@@ -31,7 +31,7 @@ SYSTEM_MODULES = {
 #: Never at import time, anywhere: each costs more than the whole start-up budget leaves for it.
 HEAVY_MODULES = {"numpy", "asyncio", "inspect", "typing_extensions", "logging", "multiprocessing", "drgn", "symbolic"}
 POSSESSIVE_GROUPS = (")*+", ")++", ")?+", "(?>")
-#: Modules that work on columns may import numpy, and nobody may import them but inside a function.
+#: Modules that work on columns may import numpy, and others may import them inside functions only.
 COLUMN_MODULES = {"probescope.collect.columns", "probescope.collect.ftrace.live", "probescope.views.graph.others"}
 #: Readers of recordings and programs over them: columns all through, but for the packages' own fronts; opened inside
 #: functions only.
@@ -115,7 +115,7 @@ def findings(path: Path) -> Iterator[str]:
         for module in imported(node):
             if module in HEAVY_MODULES and not (module == "numpy" and works_on_columns(path)):
                 yield f"{getattr(node, 'lineno', 0)}: {module} is imported at import time: do it inside the function"
-        if isinstance(node, ast.ImportFrom) and node.module in COLUMN_MODULES:
+        if isinstance(node, ast.ImportFrom) and node.module in COLUMN_MODULES and not works_on_columns(path):
             yield f"{node.lineno}: {node.module} is imported at import time: do it inside the function"
     if path.name == "__init__.py" and not ast.get_docstring(tree):
         yield "1: a package says in its docstring what comes in, what goes out and who may import it"

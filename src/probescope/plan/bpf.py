@@ -22,7 +22,7 @@ from probescope.plan.placing import Group, asks_site, place, shift
 from probescope.plan.refused import without
 from probescope.plan.request import BpfPlan, PlanRequest
 from probescope.plan.titles import Titles
-from probescope.plan.user import traced_actions, user_clauses, user_steps, why_not
+from probescope.plan.user import site_numbers, traced_actions, user_clauses, user_steps, why_not
 
 _KERNEL_STACK_NOTE = "frames of the tracing code itself are left out of kernel stacks"
 
@@ -30,7 +30,7 @@ _KERNEL_STACK_NOTE = "frames of the tracing code itself are left out of kernel s
 def plan_bpf(program: Program, request: PlanRequest) -> BpfPlan:
     """Raises ``ScriptError`` for sites that nothing here can serve, with the reasons, unless the program goes on
     without them (``missing_probes``) and others are left."""
-    numbers = _site_numbers(program)
+    numbers = site_numbers(program)
     in_user = user_clauses(program) if request.via == "auto" else frozenset[int]()
     choices: list[Choice] = []
     units: list[Unit] = []
@@ -62,14 +62,6 @@ def plan_bpf(program: Program, request: PlanRequest) -> BpfPlan:
         sites=tuple(s.name for s in program.sites),
     )
     return BpfPlan(plan, tuple(units), warnings)
-
-
-def _site_numbers(program: Program) -> dict[int, tuple[int, ...]]:
-    out, at = {}, 0
-    for c in program.clauses:
-        out[c.id] = tuple(range(at, at + len(c.sites)))
-        at += len(c.sites)
-    return out
 
 
 class _Names:

@@ -18,7 +18,7 @@ from probescope.model.plan import Choice, Plan, ReadRecording, RunOnEvents, Step
 from probescope.model.recording import EventType, Machine
 from probescope.model.site import RecordedAttach, Site
 from probescope.plan.offers import ALWAYS, Offer, lacking
-from probescope.plan.user import USER_CONTEXT, is_user_site, user_steps
+from probescope.plan.user import USER_CONTEXT, is_user_site, site_numbers, user_steps
 
 if TYPE_CHECKING:
     from probescope.bpf.unit import Unit
@@ -71,15 +71,6 @@ def plan_replay(program: Program, recorded: Recorded, ways: Ways, *, pid: int = 
             choices.append(Choice(c.id, numbers[c.id], "replay", "evaluate", why))
     plan = Plan("replay", tuple(choices), tuple(steps), _notes(program, recorded), sites=names_of_sites(program))
     return StreamPlan(plan, tuple(kinds))
-
-
-def site_numbers(program: Program) -> dict[int, tuple[int, ...]]:
-    """Places of each clause's sites among all, by the clause's id."""
-    out, at = {}, 0
-    for c in program.clauses:
-        out[c.id] = tuple(range(at, at + len(c.sites)))
-        at += len(c.sites)
-    return out
 
 
 def names_of_sites(program: Program) -> tuple[str, ...]:

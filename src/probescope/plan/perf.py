@@ -23,13 +23,13 @@ from probescope.model.site import (
     TracepointAttach,
     UprobeAttach,
 )
-from probescope.plan.events import StreamPlan, Ways, names_of_sites, runs_itself, site_numbers
+from probescope.plan.events import StreamPlan, Ways, names_of_sites, runs_itself
 from probescope.plan.filters import filtered
 from probescope.plan.ladder import site_features
 from probescope.plan.mechanism import missing
 from probescope.plan.offers import ALWAYS, Offer, lacking
 from probescope.plan.request import PlanRequest
-from probescope.plan.user import USER_CONTEXT, user_steps
+from probescope.plan.user import USER_CONTEXT, site_numbers, user_steps
 
 PERF_TYPE_TRACEPOINT = 2
 COST_NS = 680

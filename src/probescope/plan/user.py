@@ -87,3 +87,12 @@ def user_steps(clause: Clause, numbers: dict[int, tuple[int, ...]]) -> list[Step
             case _:
                 raise AssertionError(f"{site.name} is not run by user space")
     return out
+
+
+def site_numbers(program: Program) -> dict[int, tuple[int, ...]]:
+    """Places of each clause's sites among all, by the clause's id."""
+    out, at = {}, 0
+    for c in program.clauses:
+        out[c.id] = tuple(range(at, at + len(c.sites)))
+        at += len(c.sites)
+    return out
