@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from probescope.frozen import dataclass
 from probescope.ir import expr as e
+from probescope.ir.program import Clause
 from probescope.model.site import CtxBytes, CtxLoad, DataLoc, Site, TracepointAttach
 from probescope.model.types import Bool, Enum, Int, String, signed, width
 
@@ -55,6 +56,18 @@ def filtered(predicate: e.Expr | None, site: Site) -> Filtered:
     if len(text) > LONGEST:
         return Filtered(rest=("the filter would be too long",))
     return Filtered(text, not rest, tuple(dict.fromkeys(rest)))
+
+
+def reason(clause: Clause, by_rows: str) -> str:
+    """What of a clause is done where: by the kernel, and in user space."""
+    found = filtered(clause.predicate, clause.sites[0])
+    said: list[str] = []
+    if clause.predicate is not None:
+        said.append(f"the kernel filters by {found.text}" if found.text else "the kernel filters nothing")
+        if not found.whole:
+            said.append(f"user space has the rest of the predicate: {' and '.join(found.rest)}")
+    said.append(f"a row at a time: {by_rows}" if by_rows else "over columns of many events at once")
+    return "; ".join(said)
 
 
 class _Cannot(Exception):

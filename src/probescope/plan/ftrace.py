@@ -27,7 +27,7 @@ from probescope.model.site import (
     UprobeAttach,
 )
 from probescope.plan.events import StreamPlan, Ways, names_of_sites, runs_itself
-from probescope.plan.filters import LONGEST, filtered
+from probescope.plan.filters import LONGEST, filtered, reason
 from probescope.plan.mechanism import missing
 from probescope.plan.offers import ALWAYS, Offer, lacking
 from probescope.plan.perf import in_memory
@@ -84,7 +84,7 @@ def plan_ftrace(
             kinds.append((c.id, number, (made.index(c, site, number),)))
         runs.append(RunOnEvents(c.id, rows[c.id], 0 if follow else request.pid))
         kind, cost = ("record", COST_NS) if isinstance(c.sites[0].attach, TracepointAttach) else ("probe", UPROBE_NS)
-        choices.append(Choice(c.id, numbers[c.id], "ftrace", f"ftrace {kind}", _reason(c, rows[c.id]), cost))
+        choices.append(Choice(c.id, numbers[c.id], "ftrace", f"ftrace {kind}", reason(c, rows[c.id]), cost))
     if made.events and (request.pid or follow or _asks_for_tasks(program)):
         made.tasks()
     steps: tuple[Step, ...] = (*made.defined, *made.traced(), *runs)
@@ -96,17 +96,6 @@ def plan_ftrace(
 
 def _asks_for_tasks(program: Program) -> bool:
     return any(needs(c).context & {"pid", "comm"} for c in program.clauses)
-
-
-def _reason(clause: Clause, by_rows: str) -> str:
-    found = filtered(clause.predicate, clause.sites[0])
-    said: list[str] = []
-    if clause.predicate is not None:
-        said.append(f"the kernel filters by {found.text}" if found.text else "the kernel filters nothing")
-        if not found.whole:
-            said.append(f"user space has the rest of the predicate: {' and '.join(found.rest)}")
-    said.append(f"a row at a time: {by_rows}" if by_rows else "over columns of many events at once")
-    return "; ".join(said)
 
 
 # --- events

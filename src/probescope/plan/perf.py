@@ -24,7 +24,7 @@ from probescope.model.site import (
     UprobeAttach,
 )
 from probescope.plan.events import StreamPlan, Ways, names_of_sites, runs_itself
-from probescope.plan.filters import filtered
+from probescope.plan.filters import filtered, reason
 from probescope.plan.ladder import site_features
 from probescope.plan.mechanism import missing
 from probescope.plan.offers import ALWAYS, Offer, lacking
@@ -64,7 +64,7 @@ def plan_perf(program: Program, request: PlanRequest, ways: Ways) -> StreamPlan:
         for number, site in zip(numbers[c.id], c.sites, strict=True):
             kinds.append((c.id, number, (_number(events, _sampled(c, site, number, request)),)))
         runs.append(RunOnEvents(c.id, rows[c.id], request.pid))
-        choices.append(Choice(c.id, numbers[c.id], "perf", "perf sample", _reason(c, rows[c.id]), COST_NS))
+        choices.append(Choice(c.id, numbers[c.id], "perf", "perf sample", reason(c, rows[c.id]), COST_NS))
     steps = (*events, *runs)
     return StreamPlan(Plan("perf", tuple(choices), steps, sites=names_of_sites(program)), tuple(kinds))
 
@@ -77,18 +77,6 @@ def _number(events: list[SampleEvent], wanted: SampleEvent) -> int:
             return i
     events.append(wanted)
     return len(events) - 1
-
-
-def _reason(clause: Clause, by_rows: str) -> str:
-    """What is done where."""
-    found = filtered(clause.predicate, clause.sites[0])
-    said: list[str] = []
-    if clause.predicate is not None:
-        said.append(f"the kernel filters by {found.text}" if found.text else "the kernel filters nothing")
-        if not found.whole:
-            said.append(f"user space has the rest of the predicate: {' and '.join(found.rest)}")
-    said.append(f"a row at a time: {by_rows}" if by_rows else "over columns of many events at once")
-    return "; ".join(said)
 
 
 # --- events

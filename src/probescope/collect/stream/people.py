@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CLONE_THREAD = 0x00010000
 """include/uapi/linux/sched.h."""
 MOST_KNOWN = 1 << 20
+"""Threads whose process is remembered: most of them have ended."""
 _WORKER = re.compile(r"kworker/[^-+]*")
 
 
@@ -46,14 +47,14 @@ class People:
                 self._meet(tid, pid)
 
     def _meet(self, tid: int, pid: int) -> None:
-        if len(self._leader) >= MOST_KNOWN:
-            self._leader = {0: 0}
         self._leader[tid] = pid
         if self._names and (name := procfs.thread_comm(pid, tid)):
             self._told.append((0, Named(pid=pid, tid=tid, comm=own_name(name))))
 
     def columns(self, batch: EventBatch) -> EventBatch:
         """With processes, and names between the events."""
+        if len(self._leader) > MOST_KNOWN:
+            self._leader = {0: 0}  # those that are seen again are looked up
         told = [*self._told, *self._changes(batch)] if self._new >= 0 else []
         self._told = []
         tids, inverse = np.unique(batch.tid, return_inverse=True)
