@@ -31,6 +31,22 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("completion", "print shell completion for bash, zsh or fish"),
 }
 
+_SCHED = "probescope record -e 'sched:*' -a -- sleep 5, then script, run -i perf.data, or flame --off-cpu"
+PEERS = {
+    # what other tools call it: what it is here
+    "trace": "system calls: probescope run -e 'tracepoint:syscalls:sys_enter_openat { print(args) }'",
+    "probe": "nothing has to be defined first: probescope run -e 'uprobe:PROGRAM:FUNCTION { print(args) }'",
+    "ftrace": "probescope graph FUNCTION -- COMMAND",
+    "sched": _SCHED,
+    "timechart": _SCHED,
+    "evlist": "probescope report --header-only",
+    "archive": "probescope record saves the names that are needed beside the recording: perf.data.symbols",
+    "inject": "names of JIT compilers are found without it; probescope export -o part.data makes a part of a recording",
+    "buildid-list": "probescope report --header-only",
+    "convert": "probescope export",
+    "data": "probescope export",
+}
+
 USAGE = """usage: probescope COMMAND [ARG ...]
 
 {commands}
@@ -141,6 +157,8 @@ def _meant(word: str) -> str:
         return f"scripts are run by: probescope run {word}"
     if ":" in word:
         return f"probescope explain {word}, or list, or run -e '{word} {{ ... }}'"
+    if word in PEERS:
+        return PEERS[word]
     near = nearest(word.lower(), [*COMMANDS, "help", "version"], most=1)
     return f"did you mean '{near[0]}'?" if near else "probescope --help lists the commands"
 

@@ -37,6 +37,7 @@ def request(args: argparse.Namespace, argv: Sequence[str], say: Callable[[str], 
     from probescope.collect.recorder.request import RecordRequest
     from probescope.frozen import replace
 
+    _no_kind_of_stack(args)
     counters, filters, cgroups = _events(args)
     sampling = _sampling(args, say)
     pids, tids = _ids(args.pid), _ids(args.tid)
@@ -106,6 +107,15 @@ def _events(args: argparse.Namespace) -> tuple[tuple[Counter, ...], dict[int, st
             text = value if kind == "filter" else f"common_pid != {os.getpid()}"
             _add_filter(filters, out, last, text)
     return tuple(out), filters, _cgroups(cgroups, len(out))
+
+
+def _no_kind_of_stack(args: argparse.Namespace) -> None:
+    """``-g dwarf`` is a command called dwarf, which nobody has."""
+    from shutil import which
+
+    word = args.command[0] if args.command else ""
+    if args.stacks and word.partition(",")[0] in {"fp", "dwarf", "lbr"} and which(word) is None:
+        raise UsageError("-g takes no value", hints=[f"--call-graph {word}"])
 
 
 def _add_filter(filters: dict[int, str], counters: list[Counter], last: list[int], text: str) -> None:

@@ -34,6 +34,9 @@ def parser() -> Parser:
     p.add_argument("--ns", action="store_true", help="times with nine digits")
     p.add_argument("--reltime", action="store_true", help="times since the first event")
     p.add_argument("--max-stack", type=int, default=127, metavar="N", help="frames of a stack (127)")
+    p.add_argument(
+        "-G", "--hide-call-graph", action="store_true", help="stacks are not printed, but where each event was"
+    )
     for kind in ("mmap", "task", "switch", "lost", "namespace", "bpf", "cgroup"):
         p.add_argument(f"--show-{kind}-events", action="store_true", help=f"{kind} records too")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
@@ -70,7 +73,7 @@ def _text(recording: Opened, args: argparse.Namespace) -> None:
         if view is None:
             first = int(batch.batch.time[0]) if args.reltime and batch.batch.count else 0
             sides = tuple(k for k in KINDS if getattr(args, f"show_{k}_events"))
-            choice = Choice(*chosen(args.fields), args.ns, first, args.max_stack, sides)
+            choice = Choice(*chosen(args.fields), args.ns, first, args.max_stack, sides, not args.hide_call_graph)
             view = ScriptView(told, recording.trace_cells, choice)
         out.write(view.text(batch, keep(batch)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
@@ -10,8 +11,6 @@ from probescope.cli.parsing import Parser, command_words, cpu_list, process_id
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
-    import argparse
-
     from probescope.collect.stat import Snapshot, StatRequest
     from probescope.model.counting import Reading, Total
     from probescope.sources.perf_events import Counter
@@ -33,12 +32,20 @@ DEFAULT = (
 )
 
 
+class _Filter(argparse.Action):
+    """With the number of the ``-e`` that stands before it, from 1."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        namespace.filter = [*namespace.filter, (len(namespace.event), values)]
+
+
 def parser() -> Parser:
     p = Parser("stat", "Count events of a command, of processes, of CPUs or of the whole machine.", EXAMPLES)
     p.add_argument("command", nargs="*", metavar="COMMAND", help="what to run, and its arguments")
     p.add_argument(
         "-e", "--event", action="append", default=[], metavar="EVENTS", help="what to count (perf's grammar)"
     )
+    p.add_argument("--filter", action=_Filter, default=[], metavar="EXPR", help="of the tracepoints before it")
     p.add_argument("-a", "--all-cpus", action="store_true", help="the whole machine")
     p.add_argument("-C", "--cpu", metavar="LIST", help="these CPUs: 0,2-3")
     p.add_argument("-p", "--pid", metavar="PID,...", help="these processes, with their threads")
@@ -56,7 +63,7 @@ def parser() -> Parser:
     p.add_argument("-G", "--cgroup", metavar="PATH", help="of this cgroup alone (with -a or -C)")
     p.add_argument("--for-each-cgroup", metavar="PATH,...", help="of each of these apart (with -a or -C)")
     p.add_argument("-x", "--field-separator", metavar="SEP", help="CSV with this separator")
-    p.add_argument("-j", "--json-output", action="store_true", help="an object a line")
+    p.add_argument("-j", "--json-output", "--json", action="store_true", help="an object a line")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default), or json, as -j")
     p.add_argument("-o", "--output", metavar="FILE", help="to a file, not to stderr")
     p.add_argument("--append", action="store_true", help="add to the file of -o")
@@ -66,8 +73,6 @@ def parser() -> Parser:
 
 
 def _number(text: str) -> int:
-    import argparse
-
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1 << 31:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
     return int(text)
@@ -143,16 +148,32 @@ def _counters(args: argparse.Namespace) -> tuple[Counter, ...]:
 
     texts = args.event or [",".join(DEFAULT[: args.detailed + 1])]
     out: list[Counter] = []
-    for text in texts:
+    if any(at == 0 for at, _ in args.filter):
+        raise UsageError("a filter belongs to a tracepoint", hints=[_FILTER])
+    for number, text in enumerate(texts, 1):
         base = len(out)
-        found = resolve_events(parse_events(text), text)
+        found = _filtered(resolve_events(parse_events(text), text), [f for at, f in args.filter if at == number])
         out += [replace(c, leader=c.leader + base) if c.leader >= 0 else c for c in found]
     return tuple(out)
 
 
-def _ids(text: str | None) -> tuple[int, ...]:
-    import argparse
+_FILTER = "-e SYSTEM:EVENT --filter 'FIELD == VALUE'"
 
+
+def _filtered(counters: Sequence[Counter], filters: Sequence[str]) -> Sequence[Counter]:
+    """Several are ANDed, as with perf."""
+    from probescope.frozen import replace
+    from probescope.kernel.uapi import perf as u
+
+    if not filters:
+        return counters
+    if any(c.attr.type != u.PERF_TYPE_TRACEPOINT for c in counters):
+        raise UsageError("a filter belongs to a tracepoint", hints=[_FILTER])
+    text = " && ".join(f"({f})" for f in filters) if len(filters) > 1 else filters[0]
+    return [replace(c, filter=text) for c in counters]
+
+
+def _ids(text: str | None) -> tuple[int, ...]:
     try:
         return tuple(process_id(w) for w in text.split(",")) if text else ()
     except argparse.ArgumentTypeError as e:

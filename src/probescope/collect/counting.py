@@ -11,7 +11,8 @@ import errno
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from probescope.errors import KernelError, PermissionDenied
+from probescope.collect.kernel_filter import take_filter
+from probescope.errors import KernelError, PermissionDenied, ProbescopeError
 from probescope.frozen import dataclass, replace
 from probescope.kernel.perf_attr import PerfAttr
 from probescope.kernel.perf_event import PerfEvent, perf_event_open
@@ -79,7 +80,7 @@ class Counting:
         attr = replace(attr, flags=attr.flags | flags, read_format=READ_FORMAT, period=0)
         who, how = (t.cgroup, u.PERF_FLAG_PID_CGROUP) if t.cgroup >= 0 else (tid, 0)
         try:
-            return self._try(attr, who, cpu, leader, how)
+            event = self._try(attr, who, cpu, leader, how)
         except PermissionDenied:
             raise
         except KernelError as e:
@@ -88,6 +89,17 @@ class Counting:
             elif e.errno != errno.ESRCH:
                 raise
             return None
+        return self._filtered(event, self.counters[i])
+
+    @staticmethod
+    def _filtered(event: PerfEvent, counter: Counter) -> PerfEvent:
+        try:
+            if counter.filter:
+                take_filter(event, counter.name, counter.filter)
+        except ProbescopeError:
+            event.close()
+            raise
+        return event
 
     @staticmethod
     def _try(attr: PerfAttr, pid: int, cpu: int, leader: PerfEvent | None, flags: int) -> PerfEvent:

@@ -210,8 +210,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "ioctl(PERF_EVENT_IOC_SET_FILTER)",
         (e.EINVAL,),
-        "the filter names a field that the event does not have (probescope list -v tracepoint:SYSTEM:EVENT shows them;"
-        ' a process is common_pid), or is not written FIELD == VALUE, with != < <= > >= & and, for texts, ~ "GLOB"',
+        "the filter names a field that the event does not have, or is not written FIELD == VALUE",
     ),
     # --- tracefs and /proc
     Rule("open tracefs", (e.ENOENT,), "mount it: sudo mount -t tracefs nodev /sys/kernel/tracing"),

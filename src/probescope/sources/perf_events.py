@@ -50,7 +50,7 @@ class Counter:
     """One event to open. ``name``: what results are called. ``leader``: index of its group's first event, -1 if it
     stands alone. ``unit`` and ``scale``: what a count times ``scale`` is in (a PMU's own). ``cpus``: where a PMU of the
     whole machine counts (its cpumask), empty for all. ``modifiers`` of event and group. ``terms``: those that say how
-    it is sampled (``call-graph=dwarf``), not what."""
+    it is sampled (``call-graph=dwarf``), not what. ``filter``: of a tracepoint, in the kernel's words."""
 
     name: str
     attr: PerfAttr
@@ -60,6 +60,7 @@ class Counter:
     cpus: tuple[int, ...] = ()
     modifiers: str = ""
     terms: tuple[Term, ...] = ()
+    filter: str = ""
 
 
 def resolve_events(groups: tuple[EventGroup, ...], text: str) -> tuple[Counter, ...]:

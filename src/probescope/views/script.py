@@ -61,7 +61,7 @@ class Choice:
     """What is printed. ``fields`` empty: what perf prints by itself for each kind of event, with ``changes`` such as
     ``+pid`` and ``-cpu``. ``nanoseconds``: nine digits of time. ``start``: ns that are taken from all times.
     ``max_stack``: frames of a stack, the innermost ones (perf's own limit is 127). ``sides``: what else is printed, of
-    ``sides.KINDS``."""
+    ``sides.KINDS``. ``stacks``: printed where they were recorded; else where each event was."""
 
     fields: frozenset[str] = frozenset()
     changes: tuple[str, ...] = ()
@@ -69,6 +69,7 @@ class Choice:
     start: int = 0
     max_stack: int = 127
     sides: tuple[str, ...] = ()
+    stacks: bool = True
 
 
 class ScriptView:
@@ -140,7 +141,7 @@ class ScriptView:
     def _cells(self, told: ToldBatch, which: Column, kind: int) -> list[Cells]:
         event = self._told.recording.events[kind]
         shown = self._shown(event, told)
-        stacked = told.stacks is not None and "callchain" in event.sampled and "ip" in shown
+        stacked = told.stacks is not None and "callchain" in event.sampled and "ip" in shown and self._choice.stacks
         columns: list[Cells] = [self._who(told, which, shown, stacked)]
         if "time" in shown:
             columns += self._times(told.batch.time[which])

@@ -90,6 +90,16 @@ def test_fresh_recordings(perf: str, tmp_path: Path, options: tuple[str, ...]) -
     assert [shape(x) for x in ours] == [shape(x) for x in theirs]
 
 
+def test_stacks_left_out(perf: str, tmp_path: Path) -> None:
+    """``-G``: a line an event, with the place where it was."""
+    path = str(tmp_path / "perf.data")
+    record = [perf, "record", "-q", "-g", "-c", "1", "-e", "page-faults", "-o", path, "--", *WORK]
+    subprocess.run(record, check=True, timeout=60, capture_output=True)
+    ours, theirs = (lines(*tool, "script", "-G", "-i", path) for tool in (OURS, (perf,)))
+    assert len(theirs) > 5
+    assert [shape(x) for x in ours] == [shape(x) for x in theirs]
+
+
 def test_changed_fields_are_those_of_each_kind(perf: str, tmp_path: Path) -> None:
     """``-F +pid`` of a file with samples and a tracepoint: each kind keeps what it prints by itself."""
     path = str(tmp_path / "perf.data")

@@ -44,12 +44,27 @@ def shape(text: str) -> list[str]:
         ("-x", ",", "-e", "task-clock,cycles,faults", "true"),
         ("-x", ";", "-a", "-A", "-e", "task-clock", "sleep", "0.05"),
         ("-a", "-e", "raw_syscalls:sys_enter,{task-clock,faults}", "sleep", "0.05"),
+        ("-e", "raw_syscalls:sys_enter", "--filter", "id == 1", "sleep", "0.05"),
     ],
     ids=" ".join,
 )
 def test_same_lines(args: tuple[str, ...]) -> None:
     ours, theirs = both(*args)
     assert shape(ours) == shape(theirs)
+
+
+def test_filters() -> None:
+    """The writes of a command are as many as dd says; of two filters after one -e both have to hold."""
+    dd = ("dd", "status=none", "if=/dev/zero", "of=/dev/null", "bs=1", "count=50")
+    counts = [
+        [line.split() for line in said(*tool, "-x,", *events, *dd).splitlines()]
+        for tool in ((*OURS, "stat"), ("perf", "stat"))
+        for events in (
+            ("-e", "syscalls:sys_enter_write", "--filter", "count == 1", "-e", "faults"),
+            ("-e", "syscalls:sys_enter_write", "--filter", "count == 1", "--filter", "fd == 99"),
+        )
+    ]
+    assert [c[0][0].partition(",")[0] for c in counts] == ["50", "0", "50", "0"]
 
 
 def test_repeated_runs() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from probescope.cli.main import COMMANDS, main
+from probescope.cli.main import COMMANDS, PEERS, main
 from probescope.cli.parsing import INSTEAD
 from probescope.lang.perf.events import parse_events
 
@@ -63,3 +63,21 @@ def test_events_as_programs_write_them(text: str, as_perf: str) -> None:
 def test_probes_are_no_events(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stat", "-e", "uprobe:/bin/bash:main", "--", "true"]) in {1, 2}
     assert "probescope run -e 'uprobe:... { ... }'" in capsys.readouterr().err
+
+
+def test_kinds_of_stacks_are_no_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["record", "-g", "dwarf", "--", "true"]) == 2
+    assert "HINT: --call-graph dwarf\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", PEERS)
+def test_commands_of_peers(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert word not in COMMANDS
+    assert main([word]) == 2
+    assert f"HINT: {PEERS[word]}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--filter", "prev_pid == 0"], ["-e", "page-faults", "--filter", "prev_pid == 0"]])
+def test_a_filter_of_no_tracepoint(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["stat", *words, "--", "true"]) == 2
+    assert "a filter belongs to a tracepoint" in capsys.readouterr().err

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Self
 
+from probescope.collect.kernel_filter import take_filter
 from probescope.collect.recorder.opening import SIDE, SNAPSHOT, Opener, RingEvent
 from probescope.errors import KernelError, LimitError, PermissionDenied
 from probescope.frozen import dataclass
@@ -139,7 +140,7 @@ class Rings:
             self.ids[i].append(opened.id)
             self._owners.setdefault((asked.ring, cpu, tid if per_thread else -1), event)
             if asked.filter:
-                event.set_filter(asked.filter)
+                take_filter(event, asked.name, asked.filter)
 
     def _map(self) -> None:
         """All rings of one size: with less if one of them is refused."""
