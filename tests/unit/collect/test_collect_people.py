@@ -143,9 +143,9 @@ def test_what_is_followed_grows(proc):
 @pytest.mark.parametrize(
     ("shown", "own"),
     [
-        ("kworker/0:1-events", "kworker/0:1"),
+        ("kworker/0:1H-events", "kworker/0:1H"),
         ("kworker/u8:2+flush-254", "kworker/u8:2"),
-        ("kworker/R-mm", "kworker/R"),
+        ("kworker/R-mm_percpu_wq", "kworker/R-mm_percpu_wq"),  # the whole name, cut where names of threads are
         ("a-b+c", "a-b+c"),
     ],
 )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from probescope.collect.ftrace.arming import Armed
-from probescope.collect.ftrace.live import LiveTrace
 from probescope.collect.ftrace.setup import DynamicSetup, EventSetup, Setup
 from probescope.collect.names import Names
 from probescope.collect.stream.live_side import LiveSide
@@ -29,6 +28,7 @@ from probescope.model.plan import DefineEvent, MakeInstance, TraceEvent
 from probescope.model.recording import Machine, Ragged
 
 if TYPE_CHECKING:
+    from probescope.collect.ftrace.live import LiveTrace
     from probescope.collect.options import SessionOptions
     from probescope.ir.program import Program
     from probescope.model.plan import Step
@@ -68,6 +68,8 @@ class FtraceFeed:
 
     def open(self) -> None:
         """Raises KernelError, ProbeError, Unsupported."""
+        from probescope.collect.ftrace.live import LiveTrace
+
         assert self._instance is not None
         tag = f"run{next(_instances)}"
         group = owner_prefix() + tag

@@ -24,7 +24,7 @@ CLONE_THREAD = 0x00010000
 """include/uapi/linux/sched.h."""
 MOST_KNOWN = 1 << 20
 """Threads whose process is remembered: most of them have ended."""
-_WORKER = re.compile(r"kworker/[^-+]*")
+_WORKER = re.compile(r"kworker/u?\d+:\d+H?")
 
 
 class People:
