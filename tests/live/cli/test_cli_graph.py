@@ -51,7 +51,7 @@ def graph(*argv, code=None):
 
 
 def test_the_tree_of_a_program(program):
-    """Four lines of three numbers each. The command ends with 7: its sum, 4 * (0 + 2 + 4) + 6 * (0 + 1 + 2 + 3), is 60."""
+    """Four lines of three numbers each. It ends with 7, as its sum is 60: 4 * (0 + 2 + 4) + 6 * (1 + 2 + 3)."""
     done = graph("-x", program, "parse_*", "--", program, code=7)
     body = [line for line in done.stdout.splitlines() if not line.startswith("#")]
     shapes = [re.sub(r"^.*\|  ", "", line) for line in body]
