@@ -35,6 +35,7 @@ from typing import Literal
 
 from probescope.bpf import expand, fold
 from probescope.bpf.lir import (
+    ENDLESS,
     NONE,
     PURE_HELPERS,
     TERMINATORS,
@@ -130,10 +131,10 @@ class Builder:
         else:
             self.add(Op("branch", args=(a,), name=cond, imm=imm, size=bits, targets=(then, otherwise)))
 
-    def may_goto(self, stop: Block, go_on: Block) -> None:
-        """Goes to ``stop`` once the kernel's budget of loop turns (8 million) is spent, else to ``go_on``. Needs
-        ``isa:may_goto``."""
-        self.add(Op("may_goto", targets=(stop, go_on)))
+    def may_goto(self, stop: Block, go_on: Block, turns: int = ENDLESS) -> None:
+        """Goes to ``stop`` once the kernel's budget of loop turns (8 million, or a quarter of a second) is spent, else
+        to ``go_on``. ``turns``: how often it is come by at most. Needs ``isa:may_goto``."""
+        self.add(Op("may_goto", imm=turns, targets=(stop, go_on)))
 
     def exit(self, value: Reg) -> None:
         self.add(Op("exit", args=(value,)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from probescope.bpf import tables as _tables  # noqa: F401  # pyright: ignore[reportUnusedImport] - fills lower.py
-from probescope.bpf.assemble import assemble_functions, linked
+from probescope.bpf.assemble import TooManyTurns, assemble_functions, linked
 from probescope.bpf.btf_writer import BtfWriter, func_info
 from probescope.bpf.code import Code, Piece
 from probescope.bpf.lower import Config, Lower, Restart
@@ -83,8 +83,8 @@ def _code(pieces: Pieces, unit: Unit) -> Code:
 
 
 def _unit(pieces: Pieces, unit: Unit) -> tuple[Code, list[Piece]]:
-    """Lowers until nothing more turns out to be needed; then with less stack, if it did not suffice. Gives the program
-    and the functions that it was linked from."""
+    """Lowers until nothing more turns out to be needed; then with less stack, or with loops that are callbacks, if it
+    did not do. Gives the program and the functions that it was linked from."""
     clause = next(c for c in pieces.program.clauses if c.id == unit.clause)
     config = Config()
     while True:
@@ -95,6 +95,11 @@ def _unit(pieces: Pieces, unit: Unit) -> tuple[Code, list[Piece]]:
             code = linked(functions, pieces.options.features)
         except Restart as r:
             config = r.config
+            continue
+        except TooManyTurns:
+            if not config.goto:
+                raise
+            config = replace(config, goto=False)
             continue
         except LimitError:
             if not config.one or not _stack_did_not_suffice(l):

@@ -30,7 +30,7 @@ One class serves all operations; ``kind`` says which, and so which fields mean s
     ---- terminators: ``targets`` are the blocks, in this order
     jump                                                                                (to,)
     branch          a [b]                    comparison    b, if no b    bits 32|64     (then, otherwise)
-    may_goto                                                                            (stop, go on)
+    may_goto                                               turns at most                (stop, go on)
     exit            [a]                                    value, if no a
 
 alu: add sub mul div mod and or xor shl shr sar sdiv smod (sdiv, smod: ISA v4). comparison: eq ne lt le gt ge slt sle
@@ -56,6 +56,9 @@ Alu = Literal["add", "sub", "mul", "div", "mod", "and", "or", "xor", "shl", "shr
 Cond = Literal["eq", "ne", "lt", "le", "gt", "ge", "slt", "sle", "sgt", "sge", "set"]
 Atomic = Literal["add", "and", "or", "xor"]
 Fetch = Literal["fetch_add", "fetch_and", "fetch_or", "fetch_xor", "xchg"]
+
+ENDLESS = 1 << 32
+"""Turns of a loop that nobody knows a limit of."""
 
 TERMINATORS = frozenset({"jump", "branch", "may_goto", "exit"})
 

@@ -66,12 +66,14 @@ class Held(x.Expr):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """How a unit is lowered: see ``Restart``. ``one`` and ``total``: bytes of stack for a temporary, for all alive."""
+    """How a unit is lowered: see ``Restart``. ``one`` and ``total``: bytes of stack for a temporary, for all alive.
+    ``goto``: loops may run under may_goto."""
 
     scratch: Literal["no", "late", "early"] = "no"
     one: int = 128
     total: int = 320
     fetch: bool = True
+    goto: bool = True
 
 
 class Restart(Exception):
@@ -124,7 +126,7 @@ class Lower:
         self.spots: dict[str, Slot | int] = {}  # variable -> its place on the stack, or offset in scratch memory
         self.bound: dict[str, x.Expr] = {}  # names that stand for values held elsewhere
         self.variables = variable_types(clause, pieces.storages)
-        self.scan: Scan = scan(clause, self.features, pieces.program.settings.max_loop)
+        self.scan: Scan = scan(clause, self.features, pieces.program.settings.max_loop, callback=not config.goto)
         self.site: Reg | None = None  # the number of the site that fired, where the program finds it out
         self.range_words: dict[int, int] = {}  # frame offsets of the first numbers of loops in callbacks
         self.counting: str | None = None  # the callback that counts a map's pairs

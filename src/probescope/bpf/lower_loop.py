@@ -52,7 +52,7 @@ def _while_jumps(l: Lower, st: s.While, *, goto: bool) -> None:
     turn = _counter(l, goto)
     head, body, go, done, over = b.block(), b.block(), b.block(), b.block(), b.block(cold=True)
     b.place(head)
-    _guard(l, st, goto, over)
+    _guard(l, st, goto, over, _limit(l, goto))
     with l.arm():
         l.condition(st.cond, body, done)
         b.place(body)
@@ -89,11 +89,12 @@ def _overrun(l: Lower, over: Block, done: Block) -> None:
     l.b.place(done)
 
 
-def _guard(l: Lower, st: s.While | s.ForRange, goto: bool, over: Block) -> None:
+def _guard(l: Lower, st: s.While | s.ForRange, goto: bool, over: Block, most: int) -> None:
+    """``most``: turns that it makes at most. No loop under may_goto is within another."""
     if goto:
         _forget(l, st)
         on = l.b.block()
-        l.b.may_goto(over, on)
+        l.b.may_goto(over, on, most + 1)
         l.b.place(on)
 
 
@@ -210,7 +211,7 @@ def _range_jumps(l: Lower, st: s.ForRange, *, goto: bool) -> None:
     head, body, again, done, over = b.block(), b.block(), b.block(), b.block(), b.block(cold=True)
     finished = b.block()
     b.place(head)
-    _guard(l, st, goto, over)
+    _guard(l, st, goto, over, limit if known is None else min(known, limit))
     _more(l, turn, count, known if known is not None and known <= limit else None, limit, goto, body, finished)
     with l.arm(body):
         value = turn if first == 0 else b.alu("add", low, turn)

@@ -96,7 +96,7 @@ def _unknown(l: Lower, e: x.Call, place: Place, size: int, i: Reg, found: Block,
     b.place(head)
     if goto:
         on = b.block()
-        b.may_goto(missing, on)
+        b.may_goto(missing, on, size * (most + 1))
         b.place(on)
     b.branch_imm("ge", j, most, found, within)  # all of it was there
     b.place(within)

@@ -28,7 +28,7 @@ def walk(l: Lower, turns: int, branches: int, end: Block, body: Callable[[Reg], 
     b.place(head)
     if goto:
         sure = b.block()
-        b.may_goto(end, sure)
+        b.may_goto(end, sure, turns // step + 1)
         b.place(sure)
     b.branch_imm("lt", i, turns, on, end)
     with l.arm(on):

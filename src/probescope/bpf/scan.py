@@ -80,10 +80,13 @@ class Scan:
     counted: dict[int, int] = field(default_factory=dict[int, int])
 
 
-def scan(clause: Clause, features: Features, most: int, uncounted: frozenset[int] = frozenset()) -> Scan:
-    """``most``: turns that any loop may make. ``uncounted``: loops that must not be counted, by ``id``."""
+def scan(
+    clause: Clause, features: Features, most: int, uncounted: frozenset[int] = frozenset(), *, callback: bool = False
+) -> Scan:
+    """``most``: turns that any loop may make. ``uncounted``: loops that must not be counted, by ``id``. ``callback``:
+    rather than under may_goto."""
     out = Scan()
-    scanner = _Scanner(features, out, most, uncounted)
+    scanner = _Scanner(features, out, most, uncounted, callback)
     if clause.predicate is not None:
         scanner.node(clause.predicate, (0,))
         out.in_predicate = set(scanner.uses)
@@ -92,7 +95,7 @@ def scan(clause: Clause, features: Features, most: int, uncounted: frozenset[int
         scanner.classify(name, uses)
     # the verifier forgets what captured variables hold, and would never see the end
     blind = frozenset(i for i in out.counted if out.assigned[i] & out.captured)
-    return scan(clause, features, most, uncounted | blind) if blind else out
+    return scan(clause, features, most, uncounted | blind, callback=callback) if blind else out
 
 
 def variable_types(clause: Clause, storages: Mapping[str, Storage]) -> dict[str, Type]:
@@ -139,7 +142,8 @@ def _size(t: Type) -> int:
 
 
 class _Scanner:
-    def __init__(self, features: Features, out: Scan, most: int, uncounted: frozenset[int]) -> None:
+    def __init__(self, features: Features, out: Scan, most: int, uncounted: frozenset[int], callback: bool) -> None:
+        self.callback = callback
         self.features = features
         self.most = most
         self.uncounted = uncounted
@@ -230,7 +234,8 @@ class _Scanner:
         if count is not None and count * weight(loop.body) <= BOUNDED_NODES:
             return "bounded"
         may_goto = self.features.has("isa:may_goto")
-        if may_goto and weight([loop]) - BOUNDED_NODES <= SIMPLE_NODES and self.features.has(LIVENESS):
+        simple = weight([loop]) - BOUNDED_NODES <= SIMPLE_NODES
+        if may_goto and simple and not self.callback and self.features.has(LIVENESS):
             return "goto"
         if not self.features.lacks("helper:loop"):
             return "callback"

@@ -305,8 +305,8 @@ class ExprCompiler:
         old_wanted = x.returns == "old"
 
         def run(f: Frame) -> int:
-            d = delta(f)
-            old, kept = self.store.add(name, key(f), d)
+            k, d = key(f), delta(f)  # in this order: either may change the map
+            old, kept = self.store.add(name, k, d)
             if not kept:
                 self.miss(f, "map_full")
             return wrap(old if old_wanted else old + d, t)

@@ -315,6 +315,20 @@ def test_long_range_is_cut_and_counted(features):
     assert (got["r"], errors) == ({None: 50}, {"loop": 1})
 
 
+@pytest.mark.parametrize("words", [1, 4, 7, 12, 30])
+def test_many_turns_beside_much_on_the_stack(words, features):
+    """Loops in a program with a large frame, which the kernel keeps elsewhere, turn as often as others: there are more
+    turns than the 65,535 after which it looks at the clock of may_goto."""
+    wide = Tuple((I64,) * words)
+    maps = (*RESULT, MapDecl("w", wide, I64))
+    store = s.MapSet("w", x.Pack(wide, (VALUE,) * words), VALUE)
+    body = [s.While(x.Binary(BOOL, "lt", x.Local(I64, "t"), VALUE), (plus("t", number(1)),)), store, DONE]
+    settings = Settings(max_loop=1 << 20)
+    for _ in range(3):
+        got, errors = ran(body, (0, 200_000), maps=maps, variables=VARIABLES, features=features, settings=settings)
+        assert (got["r"], errors) == ({None: 200_000}, {})
+
+
 PAIR = Tuple((U32, I64))
 
 

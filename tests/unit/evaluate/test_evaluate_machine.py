@@ -197,6 +197,15 @@ def test_maps():
     assert errors == {("map_full", 0): 1}
 
 
+def test_the_key_comes_before_what_is_added():
+    """Both may change the map that they are for: compiled programs work out the key first."""
+    inner = MapAdd(I64, "m", i(1), i(5), "old")
+    _, store, _ = run(Discard(MapAdd(I64, "m", inner, MapGet(I64, "m", i(1)))), maps=(M,))
+    assert store.state("m") == {1: 5, 0: 5}
+    _, store, _ = run(Discard(MapAdd(I64, "m", MapGet(I64, "m", i(1)), inner)), maps=(M,))
+    assert store.state("m") == {1: 5, 0: 0}
+
+
 def test_map_reads():
     out, _, _ = run(
         MapSet("m", i(1), i(10)),
