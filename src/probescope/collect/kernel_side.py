@@ -133,6 +133,11 @@ class KernelSide:
         if self._execution.iterators():
             self._read_iterators()
 
+    def others_live(self) -> bool:
+        from probescope.plan.follow import ALIVE, FOLLOWED
+
+        return any(state == ALIVE for _, state in self.store.snapshot(FOLLOWED))
+
     def live(self) -> bool:
         """Whether anything can still fire: a program of iterators alone is over when they have been walked."""
         if not self._attached:

@@ -95,13 +95,8 @@ class Session:
             self._side.own_event if self._side else lambda site, start: OwnEvent(site, start, self.ending.child_pid),
             by_clock=self._side is None or self._side.by_clock,
         )
-        if self.kernel and self.options.follow:
-            from probescope.plan.follow import ALIVE, FOLLOWED
-
-            snapshot = self.kernel.store.snapshot
-            self.ending.others_live = lambda: any(state == ALIVE for _, state in snapshot(FOLLOWED))
-        if self._side and self.options.follow and self.plan.plan.collector == "ftrace":
-            self.ending.others_live = self._side.others_live  # type: ignore[attr-defined]
+        if self._side and self.options.follow:
+            self.ending.others_live = self._side.others_live
         if self._side:
             self._side.wire(self.actions, machine, texts=self.options.texts)
 

@@ -75,6 +75,10 @@ class Side(Protocol):
         """Whether anything can still fire."""
         ...
 
+    def others_live(self) -> bool:
+        """With --follow: whether anything runs on that is followed."""
+        ...
+
     def own_event(self, site: int, start_ns: int) -> Event:
         """What clauses see that probescope fires itself."""
         ...

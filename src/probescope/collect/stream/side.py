@@ -88,6 +88,9 @@ class StreamSide:
     def live(self) -> bool:
         return self._going and not self.feed.ended
 
+    def others_live(self) -> bool:
+        return False
+
     def losses(self, *, final: bool) -> Iterator[Lost]:
         if not final:
             return
