@@ -41,6 +41,14 @@ def lower(request: Request) -> tuple[Program, tuple[Diagnostic, ...]]:
     return program if request.via in ("perf", "ftrace") else _witnessed(program), done.warnings
 
 
+def alone(request: Request) -> str:
+    """The text of a program, with the files that it imports. Raises ScriptError."""
+    from probescope.diagnostics import Source
+    from probescope.lang.bt.frontend import bundled
+
+    return bundled(Source(request.name, request.text), script_options(request))
+
+
 def _witnessed(program: Program) -> Program:
     """With a clause that writes down names of what may be gone when it is printed; without, where that cannot be."""
     from probescope.plan.witness import SCRIPT, prints_containers, with_witness

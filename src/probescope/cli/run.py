@@ -112,13 +112,13 @@ def main(argv: list[str]) -> int:
 
         name, text = _script(args)
         return fmt.show(name, text)
-    if args.aot:
+    if args.aot is not None:
         from probescope.cli import aot
-        from probescope.front import lower
+        from probescope.front import alone, lower
 
         request = _request(args, parameters, options)
         lower(request)
-        return aot.write(args.aot, argv, request.text, args.file)
+        return aot.write(args.aot, argv, alone(request), args.file)
     return run(args, parameters, options)
 
 

@@ -14,8 +14,10 @@ from collections.abc import Mapping, Sequence
 from probescope.diagnostics import Diagnostic, Source
 from probescope.errors import ScriptError
 from probescope.frozen import dataclass, field, replace
-from probescope.lang.bt.ast import Program
+from probescope.lang.bt.ast import CItem, Directive, Item, Program
+from probescope.lang.bt.ast import Config as ConfigBlock
 from probescope.lang.bt.config import Config, configure
+from probescope.lang.bt.node import replace as replace_node
 from probescope.lang.bt.params import Option, Params, resolve
 from probescope.lang.bt.parser import ParseOptions, parse
 
@@ -62,6 +64,25 @@ def read_script(source: Source, options: ScriptOptions | None = None) -> Script:
     entries = [e for c in program.configs for e in c.entries]
     config, more = configure(entries, options.environment, source)
     return Script(source, program, config, tuple(known), (*warnings, *more))
+
+
+def bundled(source: Source, options: ScriptOptions) -> str:
+    """The text of a script that stands alone: what it imports is in it. Raises ``ScriptError``."""
+    if "import" not in source.text:
+        return source.text
+    program = parse(source, options.parse)
+    if not program.imports:
+        return source.text
+    from probescope.lang.bt.imports import resolve as resolve_imports
+    from probescope.lang.bt.printer import program_text
+
+    whole = resolve_imports(program, source, options.parse)
+    return program_text(replace_node(whole, items=tuple(sorted(whole.items, key=_place))))
+
+
+def _place(item: Item) -> int:
+    """C comes before the configuration, and that before all else."""
+    return 0 if isinstance(item, CItem | Directive) else 1 if isinstance(item, ConfigBlock) else 2
 
 
 def _may_have_params(text: str) -> bool:
