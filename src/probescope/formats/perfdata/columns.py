@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class Columns:
         count = len(found.at)
         numbers = parts.numbers
         cpu, pid, tid, period = (numbers.pop(name, None) for name in _OWN_COLUMNS)
-        numbers["misc"] = (found.heads >> np.uint64(32)).astype(np.uint16)
+        numbers["misc"] = misc_of(found.heads)
         nobody: Column = np.full(count if cpu is None or pid is None or tid is None else 0, -1, np.int32)
         if period is None or mixed:
             period = self.events.periods(found.event, period)
@@ -190,6 +191,13 @@ class Columns:
         if back and len(mine):
             pid[mine] = rows.buffer.halves((end[mine] - back) * 2)
             tid[mine] = rows.buffer.halves((end[mine] - back) * 2 + 1)
+
+
+def misc_of(heads: Column) -> Column:
+    """Bits 32 to 47 of each: where the machine has them, without a copy."""
+    if sys.byteorder == "little" and heads.flags.c_contiguous:
+        return heads.view(np.uint16)[2::4]
+    return (heads >> np.uint64(32)).astype(np.uint16)
 
 
 class Samples:

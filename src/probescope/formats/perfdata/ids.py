@@ -84,6 +84,8 @@ class Events:
         """With the attribute's period where a sample has none."""
         own = [1 if a.flags & u.FLAG_FREQ or not a.period else a.period for a in self.attrs]
         fixed = np.array([0 if a.sample_type & PERIOD else p for a, p in zip(self.attrs, own, strict=True)], np.uint64)
+        if recorded is not None and not fixed.any():
+            return recorded
         wanted = fixed[event]
         return wanted if recorded is None else np.where(wanted > 0, wanted, recorded)
 

@@ -166,10 +166,11 @@ class _Runs:
         places: Places = np.repeat(starts - (ends - count) * step, count)
         places += np.arange(0, int(ends[-1]) * step, step)
         found = self.heads.take(places)
-        good = (found & _SAME == np.uint64(head) & _SAME) | (found == _ROUND)
-        if not good.all():
-            wrong = int(good.argmin())
-            places, found = places[:wrong], found[:wrong]
+        if np.count_nonzero(found == np.uint64(head)) != len(found) - (len(starts) - 1):  # all but the rounds
+            good = (found & _SAME == np.uint64(head) & _SAME) | (found == _ROUND)
+            if not good.all():
+                wrong = int(good.argmin())
+                places, found = places[:wrong], found[:wrong]
         if len(places):
             self.end = int(places[-1]) + (1 if found[-1] == _ROUND else step)
         return places, found
@@ -181,7 +182,9 @@ class _Runs:
         if first > at:
             places = np.concatenate((np.array([at], np.int64), places))
         found = self.heads.take(places)
-        good = found & _SAME == np.uint64(head) & _SAME
+        good = found == np.uint64(head)
+        if np.count_nonzero(good) + first - at < len(good):  # what may differ is where they were taken
+            good = found & _SAME == np.uint64(head) & _SAME
         good[: first - at] = True
         count = len(good) if good.all() else int(good.argmin())
         if count:
