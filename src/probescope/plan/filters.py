@@ -12,13 +12,13 @@ Source: kernel/trace/trace_events_filter.c; Documentation/trace/events.rst, "Eve
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from probescope.frozen import dataclass
 from probescope.ir import expr as e
 from probescope.ir.program import Clause
 from probescope.model.site import CtxBytes, CtxLoad, DataLoc, Site, TracepointAttach
-from probescope.model.types import Bool, Enum, Int, String, signed, width
+from probescope.model.types import U64, Bool, Enum, Int, String, signed, width
 
 LONGEST = 4096
 """Characters of a filter: the ioctl takes no more than a page."""
@@ -39,17 +39,29 @@ class Filtered:
     rest: tuple[str, ...] = ()
 
 
-def filtered(predicate: e.Expr | None, site: Site) -> Filtered:
-    """What the kernel can filter of a predicate, for one site."""
+Fetched = Callable[[e.Expr], str]
+"""The field of a dynamic event that holds an argument, a result or a register, all of it; empty if none does."""
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Where a filter is for."""
+
+    site: Site
+    fetched: Fetched | None
+
+
+def filtered(predicate: e.Expr | None, site: Site, fetched: Fetched | None = None) -> Filtered:
+    """What the kernel can filter of a predicate, for one site. ``fetched``: where probes are dynamic events."""
     if predicate is None:
         return Filtered(whole=True)
-    if not isinstance(site.attach, TracepointAttach):
+    if fetched is None and not isinstance(site.attach, TracepointAttach):
         return Filtered(rest=("only tracepoints have filters",))
     said: list[str] = []
     rest: list[str] = []
     for part in _parts(predicate):
         try:
-            said.append(_term(part, site))
+            said.append(_term(part, _At(site, fetched)))
         except _Cannot as why:
             rest.append(str(why))
     text = " && ".join(said)
@@ -58,9 +70,9 @@ def filtered(predicate: e.Expr | None, site: Site) -> Filtered:
     return Filtered(text, not rest, tuple(dict.fromkeys(rest)))
 
 
-def reason(clause: Clause, by_rows: str) -> str:
+def reason(clause: Clause, by_rows: str, fetched: Fetched | None = None) -> str:
     """What of a clause is done where: by the kernel, and in user space."""
-    found = filtered(clause.predicate, clause.sites[0])
+    found = filtered(clause.predicate, clause.sites[0], fetched)
     said: list[str] = []
     if clause.predicate is not None:
         said.append(f"the kernel filters by {found.text}" if found.text else "the kernel filters nothing")
@@ -82,42 +94,42 @@ def _parts(x: e.Expr) -> Iterator[e.Expr]:
         yield x
 
 
-def _term(x: e.Expr, site: Site) -> str:
+def _term(x: e.Expr, at: _At) -> str:
     match x:
         case e.Logic(op=op, a=a, b=b):
-            return f"({_term(a, site)} {'&&' if op == 'and' else '||'} {_term(b, site)})"
+            return f"({_term(a, at)} {'&&' if op == 'and' else '||'} {_term(b, at)})"
         case e.Binary(op=op, a=a, b=e.Const() as c) if op in _OPS:
-            return _compared(op, a, c, site)
+            return _compared(op, a, c, at)
         case e.Binary(op=op, a=e.Const() as c, b=b) if op in _OPS:
-            return _compared(_TURNED[op], b, c, site)
+            return _compared(_TURNED[op], b, c, at)
         case e.Cast(type=Bool(), x=e.Binary(op="and", a=a, b=e.Const(value=int() as mask))):
-            name, _, high = _integer(a, site)
+            name, _, high = _integer(a, at)
             if not 0 < mask <= high:
                 raise _Cannot("a constant that the field cannot have")
             return f"{name} & {mask}"
         case e.Cast(type=Bool(), x=inner) if isinstance(inner, e.Field | e.Cast):  # whether a number is not zero
-            return f"{_integer(inner, site)[0]} != 0"
+            return f"{_integer(inner, at)[0]} != 0"
         case e.Call(name="strglob", args=(e.Field() as f, e.Const(value=bytes() as glob))):
-            return f'{_text(f, site)} ~ "{_quoted(glob, _GLOB)}"'
+            return f'{_text(f, at)} ~ "{_quoted(glob, _GLOB)}"'
         case _:
             raise _Cannot("more than comparisons of fields with constants")
 
 
-def _compared(op: str, x: e.Expr, c: e.Const, site: Site) -> str:
+def _compared(op: str, x: e.Expr, c: e.Const, at: _At) -> str:
     if isinstance(c.value, bytes):
         if op not in ("eq", "ne"):
             raise _Cannot("texts by their order")
         if isinstance(x.type, String) and len(c.value) >= x.type.size:
             raise _Cannot("a text as long as the field")
-        name = "COMM" if isinstance(x, e.Context) and x.name == "comm" else _text(x, site)
+        name = "COMM" if isinstance(x, e.Context) and x.name == "comm" else _text(x, at)
         return f'{name} {_OPS[op]} "{_quoted(c.value, _PLAIN)}"'
-    name, low, high = _integer(x, site)
+    name, low, high = _integer(x, at)
     if not low <= c.value <= high:
         raise _Cannot("a constant that the field cannot have")
     return f"{name} {_OPS[op]} {c.value}"
 
 
-def _integer(x: e.Expr, site: Site) -> tuple[str, int, int]:
+def _integer(x: e.Expr, at: _At) -> tuple[str, int, int]:
     """Name and range of a field behind casts that keep its value."""
     while isinstance(x, e.Cast) and _keeps(x):
         x = x.x
@@ -127,9 +139,11 @@ def _integer(x: e.Expr, site: Site) -> tuple[str, int, int]:
         return "CPU", 0, (1 << 31) - 1
     if isinstance(x, e.Context):
         raise _Cannot(f"{x.name} (no field of the event)")
+    if at.fetched is not None and x.type == U64 and (name := at.fetched(x)):
+        return name, 0, (1 << 64) - 1
     if not isinstance(x, e.Field) or not isinstance(x.type, Int | Enum):
         raise _Cannot("more than comparisons of fields with constants")
-    found, attach = site.field(x.name), site.attach
+    found, attach = at.site.field(x.name), at.site.attach
     assert isinstance(attach, TracepointAttach)
     if found is None or not isinstance(found.where, CtxLoad):
         raise _Cannot(f"args.{x.name} is not a number in the record")
@@ -151,9 +165,9 @@ def _keeps(x: e.Cast) -> bool:
     return width(to) > width(of) or (width(to) == width(of) and not signed(to))
 
 
-def _text(x: e.Expr, site: Site) -> str:
+def _text(x: e.Expr, at: _At) -> str:
     if isinstance(x, e.Field) and isinstance(x.type, String):
-        found = site.field(x.name)
+        found = at.site.field(x.name)
         if found is not None and isinstance(found.where, CtxBytes | DataLoc):
             return x.name
     raise _Cannot("more than comparisons of fields with constants")

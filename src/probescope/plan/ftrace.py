@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from probescope.diagnostics import Diagnostic
 from probescope.errors import ScriptError
 from probescope.frozen import replace
+from probescope.ir.expr import Arg, Expr, Ret
+from probescope.ir.expr import Reg as RegRead
 from probescope.ir.needs import Needs, needs
 from probescope.ir.program import Clause, Program
 from probescope.model.arch import Arch
@@ -27,7 +29,7 @@ from probescope.model.site import (
     UprobeAttach,
 )
 from probescope.plan.events import StreamPlan, Ways, names_of_sites, runs_itself
-from probescope.plan.filters import LONGEST, filtered, reason
+from probescope.plan.filters import LONGEST, Fetched, filtered, reason
 from probescope.plan.mechanism import missing
 from probescope.plan.offers import ALWAYS, Offer, lacking
 from probescope.plan.perf import in_memory
@@ -84,7 +86,11 @@ def plan_ftrace(
             kinds.append((c.id, number, (made.index(c, site, number),)))
         runs.append(RunOnEvents(c.id, rows[c.id], 0 if follow else request.pid))
         kind, cost = ("record", COST_NS) if isinstance(c.sites[0].attach, TracepointAttach) else ("probe", UPROBE_NS)
-        choices.append(Choice(c.id, numbers[c.id], "ftrace", f"ftrace {kind}", reason(c, rows[c.id]), cost))
+        choices.append(
+            Choice(
+                c.id, numbers[c.id], "ftrace", f"ftrace {kind}", reason(c, rows[c.id], made.fetched(c.sites[0])), cost
+            )
+        )
     if made.events and (request.pid or follow or _asks_for_tasks(program)):
         made.tasks()
     steps: tuple[Step, ...] = (*made.defined, *made.traced(), *runs)
@@ -112,9 +118,9 @@ class _Events:
         self._filters: list[dict[str, None]] = []
 
     def index(self, clause: Clause, site: Site, number: int) -> int:
+        text = filtered(clause.predicate, site, self.fetched(site)).text
         match site.attach:
             case TracepointAttach() as a:
-                text = filtered(clause.predicate, site).text
                 return self._traced(f"{a.category}:{a.event}", text, "", (number,))
             case KprobeAttach() as a:
                 symbol = f"{a.module}:{a.symbol}" if a.module and a.symbol else a.symbol
@@ -126,7 +132,7 @@ class _Events:
                 wanted = DefineEvent("", "uprobe", place, a.ret, self._fetched(clause, site), (number,))
             case other:
                 raise AssertionError(f"{type(other).__name__} is no event of ftrace")
-        return self._traced(self._defined(wanted), "", "", (number,))
+        return self._traced(self._defined(wanted), text, "", (number,))
 
     def _defined(self, wanted: DefineEvent) -> str:
         """The name of an event that is to be made; one that is there already serves another clause as well."""
@@ -137,6 +143,25 @@ class _Events:
                 return d.name
         self.defined.append(replace(wanted, name=f"{wanted.kind}_{len(self.defined)}"))
         return self.defined[-1].name
+
+    def fetched(self, site: Site) -> Fetched | None:
+        """Names of fields of the site's event, where it is a dynamic one: those of registers."""
+        arch = self._arch
+
+        def field(x: Expr) -> str:
+            match x:
+                case Arg(index=i) if site.args is None:
+                    return arch.arg_regs[i]
+                case Arg(index=i) if site.args is not None and isinstance(where := site.args[i].where, Reg):
+                    return arch.aliases.get(where.name, where.name) if where.size == 8 else ""
+                case RegRead(name=name):
+                    return arch.aliases.get(name, name)
+                case Ret():
+                    return arch.ret_reg
+                case _:
+                    return ""
+
+        return field if isinstance(site.attach, KprobeAttach | UprobeAttach) else None
 
     def _fetched(self, clause: Clause, site: Site) -> tuple[str, ...]:
         """Registers by their names: arguments, and what is returned, are in them."""

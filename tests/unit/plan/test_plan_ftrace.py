@@ -113,6 +113,20 @@ def test_probes_are_defined_with_the_registers_that_are_asked_for():
     assert [k for _, _, k in p.kinds] == [(0,), (0,), (1,), (2,), (3,)]
 
 
+def test_dynamic_events_are_filtered_by_what_they_fetch():
+    """By whole registers, as unsigned numbers; what a predicate takes as signed, user space looks at."""
+    third, second = e.Arg(U64, 2), e.Cast(I64, e.Arg(U64, 1))
+    small = e.Binary(BOOL, "le", third, e.Const(U64, 2))
+    negative = e.Binary(BOOL, "lt", second, e.Const(I64, 0))
+    own = e.Binary(BOOL, "eq", e.Context(U32, "tid"), e.Const(U32, 7))
+    p = plan((PROBE, [COUNT], e.Logic(BOOL, "and", e.Logic(BOOL, "and", small, negative), own)))
+    assert [s.filter for s in p.plan.steps if isinstance(s, TraceEvent)] == ["dx <= 2 && common_pid == 7"]
+    assert "user space has the rest" in p.plan.choices[0].reason
+    usdt = Site("usdt:/bin/x:a:b", "usdt", UprobeAttach("/bin/x", 1), args=(Field("0", I32, Reg("di", 4, True)),))
+    p = plan((usdt, [COUNT], e.Binary(BOOL, "eq", e.Arg(I32, 0), e.Const(I32, 2))))
+    assert [s.filter for s in p.plan.steps if isinstance(s, TraceEvent)] == [""]
+
+
 def test_names_and_processes_are_told_by_events_of_their_own():
     """Only where they are asked for; and what tells of everybody has no filter."""
     by_pid = e.Binary(BOOL, "eq", e.Context(U32, "pid"), e.Const(U32, 3))
