@@ -9,15 +9,15 @@ Source: PKWARE's APPNOTE.TXT 4.3.7 (local header) and 4.3.12 (central directory)
 
 from __future__ import annotations
 
+import io
 import os
 
 from probescope.debuginfo.elf_source import FileSource, check_range
 from probescope.errors import ElfError
 
 MARK = "!/"
-MOST_MEMBERS = 1 << 20
-MOST_DIRECTORY = 1 << 28
-"""Bytes of a central directory that is read: it is kept as objects."""
+MOST_DIRECTORY = 1 << 23
+"""Bytes of a central directory that is read: it is kept as objects, which take twenty times as much."""
 _LOCAL = 30
 
 
@@ -45,13 +45,7 @@ class MemberSource:
         import zipfile
 
         try:
-            with zipfile.ZipFile(self.file) as z:
-                if (
-                    z.start_dir < 0
-                    or self._source.size - z.start_dir > MOST_DIRECTORY
-                    or len(z.filelist) > MOST_MEMBERS
-                ):
-                    raise ElfError("the directory of the archive is too large", file=self.name)
+            with _Archive(self.file) as file, zipfile.ZipFile(file) as z:
                 info = z.getinfo(member)
         except KeyError:
             raise ElfError(f"the archive has no member {member}", file=self.file) from None
@@ -73,6 +67,17 @@ class MemberSource:
 
     def close(self) -> None:
         self._source.close()
+
+
+class _Archive(io.FileIO):
+    """A file whose directory, which is read at once, has a bound."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is None or size < 0:
+            size = MOST_DIRECTORY
+        if size > MOST_DIRECTORY:
+            raise ElfError("the directory of the archive is too large", file=str(self.name))
+        return super().read(size) or b""
 
 
 def open_source(path: str) -> FileSource | MemberSource:

@@ -65,3 +65,10 @@ def test_a_file_of_that_very_name_is_a_file(tmp_path: Path) -> None:
     os.symlink("/bin/true", folder / "true")
     assert archive.split(f"{folder}/true") is None
     assert archive.split("/a.zip!/b!/c") == ("/a.zip", "b!/c")
+
+
+def test_a_directory_that_is_too_large(made: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused before it is read: what is read of it becomes objects."""
+    monkeypatch.setattr(archive, "MOST_DIRECTORY", 100)  # three members need more
+    with pytest.raises(ElfError, match="too large"):
+        archive.open_source(f"{made}!/lib/true")
