@@ -103,11 +103,12 @@ def bpf_refused() -> bool:
 
 def collectors_besides_bpf(program: Program) -> tuple[Literal["perf", "ftrace"], ...]:
     """Those that these privileges permit for a program, the one with more to offer first."""
+    from probescope.kernel.features import probe
     from probescope.kernel.privileges import privileges
     from probescope.kernel.tracefs import writable
 
     held = privileges()
-    samples = held.may("perfmon") or (held.perf_event_paranoid or 0) < 0
+    samples = (held.may("perfmon") or (held.perf_event_paranoid or 0) < 0) and bool(probe("perf:software").yes)
     if any(isinstance(s.attach, UprobeAttach) for s in program.sites):
         samples = samples and held.may("sys_admin")  # 6.16, "perf: Revert to requiring CAP_SYS_ADMIN for uprobes"
     found: list[Literal["perf", "ftrace"]] = ["perf"] if samples else []
