@@ -23,15 +23,17 @@ if TYPE_CHECKING:
 
 START_SECONDS = 0.1  # for processes that are there before anything counts; who has thousands waits no longer
 AT_A_LOOK = 16  # processes read from /proc at each poll after that
+LOOK_AGAIN = 1.0  # seconds
 MOST_ENDED = 4096  # ended processes whose mappings are kept
 MOST_MAPPED = 4096  # mappings of a process before those that later ones hide are let go
 
 
 class _Process:
     """``mapped`` in order of their making; ``space`` is built from them when an address is looked up. ``root``: where
-    its root folder is for us; ``inner``: its id in its own pid namespace."""
+    its root folder is for us; ``inner``: its id in its own pid namespace. ``looked``: when /proc was last asked for an
+    address that lies nowhere, and how much the side-band had missed by then."""
 
-    __slots__ = ("ended", "inner", "mapped", "most", "pid", "root", "space")
+    __slots__ = ("ended", "inner", "looked", "mapped", "most", "pid", "root", "space")
 
     def __init__(self, pid: int, mapped: list[Mapped], root: str = "", inner: int = 0) -> None:
         self.pid = pid
@@ -40,6 +42,7 @@ class _Process:
         self.root = root
         self.inner = inner or pid
         self.space: AddressSpace | None = None
+        self.looked = (float("-inf"), 0)
         self.ended = False
 
     def add(self, mapped: Mapped) -> None:
@@ -243,9 +246,19 @@ class Processes:
         if process.space is None:
             self._refresh(process)
         space = process.space = process.space or _space_of(process)
-        if space.find(address) is None and not process.ended and self._refresh(process):
+        if space.find(address) is None and self._may_be_new(process) and self._refresh(process):
             space = process.space = _space_of(process)
         return space
+
+    def _may_be_new(self, process: _Process) -> bool:
+        """Stacks walked by frame pointers are full of addresses that lie nowhere: where the side-band tells of all that
+        is mapped, /proc is asked again only if some of that was missed, or after a while."""
+        last, missed = process.looked
+        now = time.monotonic()
+        if process.ended or (self._sideband is not None and missed == self.missed and now - last < LOOK_AGAIN):
+            return False
+        process.looked = (now, self.missed)
+        return True
 
     def _refresh(self, process: _Process) -> bool:
         """Adds what /proc says now of a process that lives: mapped since we looked, or deleted meanwhile."""

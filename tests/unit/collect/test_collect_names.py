@@ -9,6 +9,7 @@ import pytest
 from probescope.collect import processes as module
 from probescope.collect.names import Names
 from probescope.collect.processes import Processes
+from probescope.collect.sideband import Missed
 from probescope.errors import KernelError, PermissionDenied
 from probescope.ir.program import Program
 from probescope.kernel import procfs
@@ -72,3 +73,39 @@ def test_collect_an_address_that_is_no_symbol_is_no_loss(machine: pytest.MonkeyP
     names = Names(Program(()), None)
     assert names.kernel(0xFFFF888000000000).symbol == ""
     assert list(names.losses()) == []
+
+
+class Quiet:
+    """A side-band that tells of nothing, or of what was missed."""
+
+    def __init__(self) -> None:
+        self.told: list[Missed] = []
+
+    def changes(self) -> list[Missed]:
+        told, self.told = self.told, []
+        return told
+
+
+def test_collect_addresses_that_lie_nowhere_cost_nothing(machine: pytest.MonkeyPatch) -> None:
+    """Walks by frame pointers find numbers by the hundred that are no code: the mappings of a process are read again
+    for the first, and for one after the side-band has missed something."""
+    read: list[int] = []
+
+    def maps(pid: int) -> list[procfs.MapEntry]:
+        read.append(pid)
+        return [procfs.MapEntry(0x1000, 0x2000, "r-xp", 0, 8, 42, "/bin/x", False)]
+
+    machine.setattr(procfs, "maps", maps)
+    machine.setattr(procfs, "pids", list)
+    quiet = Quiet()
+    machine.setattr(module, "SideBand", lambda: quiet)
+    p = Processes()
+    p.start()
+    for address in range(0x7000, 0x7100):
+        assert p.symbol(OTHERS, address).symbol == ""
+    before = len(read)
+    assert before <= 3
+    quiet.told.append(Missed(1))
+    for address in range(0x7000, 0x7100):
+        p.symbol(OTHERS, address)
+    assert len(read) == before + 1
