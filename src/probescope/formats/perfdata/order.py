@@ -44,7 +44,10 @@ class Rows:
         self.buffer, self.at, self.time, self.other, self.base = buffer, at, time, other, base
 
     def picked(self, which: Column | slice) -> Rows:
-        return Rows(self.buffer, self.at[which], self.time[which], self.other[which], self.base)
+        """``which``: places, or from where to where."""
+        if isinstance(which, slice):
+            return Rows(self.buffer, self.at[which], self.time[which], self.other[which], self.base)
+        return Rows(self.buffer, self.at.take(which), self.time.take(which), self.other.take(which), self.base)
 
     @property
     def heads(self) -> Words:
@@ -174,7 +177,9 @@ def in_order(rows: Rows, keys: list[Column], limit: int = (1 << 64) - 1) -> tupl
     key = np.concatenate(keys) if len(keys) > 1 else keys[0]
     if not (key[1:] >= key[:-1]).all():
         order = key.argsort(kind="stable")
-        rows, key = rows.picked(order), key[order]
+        same = len(keys) == 1 and key is rows.time
+        rows = rows.picked(order)
+        key = rows.time if same else key.take(order)
     return rows, key, int(key.searchsorted(np.uint64(limit), "right"))
 
 

@@ -316,7 +316,7 @@ class PerfData:
             kept = np.ones(len(heads), np.bool_)
             kept[own] = False
             which = kept.nonzero()[0]
-            heads, at = heads[which], at[which]
+            heads, at = heads.take(which), at.take(which)
         return heads, at, marks
 
 

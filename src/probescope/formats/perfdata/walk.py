@@ -153,17 +153,20 @@ class _Runs:
             if len(run[0]):
                 return run
         rounds = self._between(at, until)
-        starts = np.append(at, rounds + 1)
-        length = np.append(rounds, until) - starts
+        ends = np.empty(len(rounds) + 1, np.int64)
+        ends[:-1], ends[-1] = rounds, until
+        starts = np.empty(len(ends), np.int64)
+        starts[0], starts[1:] = at, rounds + 1
+        length = ends - starts
         whole = length // step
-        odd = np.flatnonzero(length[:-1] != whole[:-1] * step)
+        odd = (length[:-1] != whole[:-1] * step).nonzero()[0]
         if len(odd):  # this is no round, or the records before it are others
             last = int(odd[0])
             starts, whole = starts[: last + 1], whole[: last + 1]
         count = whole + 1  # with the round
         count[-1] -= 1
-        ends = np.cumsum(count)
-        places: Places = np.repeat(starts - (ends - count) * step, count)
+        ends = count.cumsum()
+        places: Places = (starts - (ends - count) * step).repeat(count)
         places += np.arange(0, int(ends[-1]) * step, step)
         found = self.heads.take(places)
         if np.count_nonzero(found == np.uint64(head)) != len(found) - (len(starts) - 1):  # all but the rounds
@@ -195,8 +198,8 @@ class _Runs:
         if self._rounds is None:
             if until - at < 1 << 12 and not (self.heads[at:until] == _ROUND).any():
                 return np.zeros(0, np.int64)
-            self._rounds = np.flatnonzero(self.heads == _ROUND)
-        first, last = np.searchsorted(self._rounds, (at, until)).tolist()
+            self._rounds = (self.heads == _ROUND).nonzero()[0]
+        first, last = self._rounds.searchsorted((at, until)).tolist()
         return self._rounds[first:last]
 
 
