@@ -52,6 +52,9 @@ for target in "$@"; do
     bench)
         need bpftrace bpftrace
         need bpftool bpftool
+        need perf linux-perf
+        need trace-cmd trace-cmd
+        need perl perl
         need gcc gcc
         need stdio.h libc6-dev
         ;;
