@@ -152,6 +152,8 @@ def _source(args: argparse.Namespace) -> Any:
     from probescope.cli import graph_probes
 
     if args.binary:
+        if args.retval or args.args or args.options:
+            tell("--retval, --args and -O are of the kernel's tracer; of programs: probescope run -e 'uretprobe:...'")
         pairs = graph_probes.user_pairs(args.binary, args.roots)
         return graph_probes.ProbedCalls(pairs, args.command, args.pid, args.seconds)
     from probescope.kernel import tracefs

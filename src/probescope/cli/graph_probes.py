@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from probescope.errors import UsageError
+from probescope.errors import ScriptError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,9 @@ def program(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def user_pairs(path: str, patterns: Sequence[str]) -> list[tuple[str, str]]:
-    return [(f"uprobe:{path}:{p}", f"uretprobe:{path}:{p}") for p in patterns]
+    """Names of C++ and Rust are those that people write."""
+    named = [f'cpp:"{p}"' if "::" in p else p for p in patterns]
+    return [(f"uprobe:{path}:{p}", f"uretprobe:{path}:{p}") for p in named]
 
 
 def kernel_pairs(way: str, patterns: Sequence[str]) -> list[tuple[str, str]]:
@@ -47,7 +49,15 @@ class ProbedCalls:
         from probescope import api
 
         self._seconds = seconds
-        built = api.build(api.Request(program(pairs), "graph", command=shlex.join(command), pid=pid, signals=True))
+        request = api.Request(program(pairs), "graph", command=shlex.join(command), pid=pid, signals=True)
+        try:
+            built = api.build(request)
+        except ScriptError as e:  # of a program that nobody wrote
+            first = e.diagnostics[0]
+            hints = [h for h in first.hints if not h.startswith("config")] or ["probescope graph --help"]
+            absent = first.message.startswith(("No matches", "Probe has no valid"))
+            what = _none(pairs) if absent else f"nothing to trace: {first.message}"
+            raise UsageError(what, hints=hints) from e
         self._rows: list[tuple[Any, ...]] = []
         self._told: list[str] = []
         self._session: Session = built.session(self._take)
@@ -147,6 +157,18 @@ def _column(numpy: Any) -> Any:
     return column
 
 
+def _none(pairs: Sequence[tuple[str, str]]) -> str:
+    return f"there is no such function: {', '.join(entry.partition(':')[2] for entry, _ in pairs)}"
+
+
+def _short(probe: str) -> str:
+    """The function's name, as people read it: without parameters."""
+    from probescope.debuginfo.demangle import demangle, without_parameters
+
+    name = probe.split(":", 2)[-1].removeprefix("cpp:").strip('"')
+    return without_parameters(demangle(name))
+
+
 class ProbedNames:
     """Functions by the numbers that we give them."""
 
@@ -158,7 +180,7 @@ class ProbedNames:
     def number(self, probe: str) -> int:
         found = self._numbers.get(probe)
         if found is None:
-            name = probe.rpartition(":")[2]
+            name = _short(probe)
             found = self._numbers.get(name, 0)
             if not found:
                 found = self._numbers[name] = len(self._names)

@@ -87,6 +87,28 @@ def test_ctrl_c_ends_it_with_what_was_seen(program):
     assert sum("parse_number();" in line for line in [*lines, *rest.splitlines()]) == 12
 
 
+CPP = """
+namespace shop {
+struct Cart {
+	int sum = 0;
+	__attribute__((noinline)) void add(int n) { sum += n; asm volatile("" ::: "memory"); }
+};
+template <class T> __attribute__((noinline)) T twice(T n) { asm volatile("" : "+r"(n)); return 2 * n; }
+}
+int main() { shop::Cart c; for (int i = 0; i < 3; i++) c.add(shop::twice<int>(i)); return c.sum == 6 ? 0 : 1; }
+"""
+
+
+@pytest.mark.parametrize("pattern", ["shop::*", "*shop*"])
+def test_functions_of_cpp(tmp_path, pattern):
+    """They are asked for as people write them, or by their names in the file, and shown without parameters."""
+    (tmp_path / "cart.cc").write_text(CPP)
+    subprocess.run(["g++", "-O1", "-o", tmp_path / "cart", tmp_path / "cart.cc"], check=True)
+    done = graph("-x", str(tmp_path / "cart"), pattern, "--summary", "--", str(tmp_path / "cart"), code=0)
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert sorted((row[0], row[-1]) for row in rows) == [("3", "shop::Cart::add"), ("3", "shop::twice<int>")]
+
+
 @pytest.mark.parametrize(
     ("argv", "word"),
     [
@@ -101,3 +123,4 @@ def test_mistakes_are_told(program, argv, word):
     done = graph(*(program if w == "PROGRAM" else w for w in argv))
     assert done.returncode in {1, 2}  # 1: nothing to trace
     assert word in done.stderr
+    assert "printf" not in done.stderr  # the program behind it is nobody's business
