@@ -43,6 +43,7 @@ ALLOWED_SKIPS = (
     "this kernel allows everybody everything",  # kernel.perf_event_paranoid below 1
     "not on this architecture",
     "PROBESCOPE_BPFTRACE_SRC names no checkout",  # another project's sources: for those who have them
+    "npm's registry was out of reach",  # tried by scripts/viewers.sh
     "PROBESCOPE_SAMPLES names no folder of recordings",  # recordings of many kernels, likewise
 )
 
