@@ -27,7 +27,7 @@ class Progress:
             line = f"{self._what}: {done} of {total}  {name}"[:79]
             sys.stderr.write("\r" + line.ljust(self._shown))
             self._shown = len(line)
-        elif not self._shown:
+        elif not self._shown and 2 * done < total:  # a log need not know what is as good as done
             sys.stderr.write(f"{self._what}: {done} of {total}...\n")
             self._shown = 1
         sys.stderr.flush()
