@@ -81,23 +81,23 @@ def write(name: str, data: str, base: str = "", *, truncate: bool = False) -> No
     try:
         host().write(path, data, truncate=truncate)
     except OSError as e:
-        raise _error("write", path, e, data) from None
+        raise _error("write", path, e, data, base) from None
 
 
-def _error(call: str, path: str, e: OSError, data: str = "") -> KernelError:
+def _error(call: str, path: str, e: OSError, data: str = "", base: str = "") -> KernelError:
     from probescope.kernel.advice import kernel_error
 
     where = ""
     if call == "write" and e.errno in {errno.EINVAL, errno.ENOENT, errno.EEXIST, errno.ENODEV, errno.EILSEQ}:
-        where = last_error(data)
+        where = last_error(data, base) or (last_error(data) if base else "")
     return kernel_error(f"{call} {path}", e.errno or 0, where, path=path, data=data)
 
 
-def last_error(data: str) -> str:
+def last_error(data: str, base: str = "") -> str:
     """What the kernel says about the text that it has just refused: error_log is cumulative, so an entry about another
-    command is not ours. Empty if it says nothing."""
+    command is not ours. Empty if it says nothing. ``base``: of the instance, which has a log of its own."""
     try:
-        return parse_error_log(host().read_text(find_root() + "/error_log", 1 << 20), data)
+        return parse_error_log(host().read_text((base or find_root()) + "/error_log", 1 << 20), data)
     except (OSError, KernelError):
         return ""
 
