@@ -24,6 +24,10 @@ from probescope.model.types import I64, Int, Pointer, Space, String, Type
 TYPED = frozenset({"tp_btf", "fentry", "fexit", "iter"})
 """Kinds whose context slots are pointers to the verifier where they are pointers in C."""
 
+_HIDDEN = 8
+"""Bytes at the start of a tracepoint's record that programs must not read (tp_prog_is_valid_access of
+kernel/trace/bpf_trace.c): the kernel keeps a pointer to the registers there."""
+
 _ARGS_IN_SLOTS = frozenset({"raw_tracepoint", *TYPED})
 
 
@@ -43,6 +47,12 @@ def _field(l: Lower, e: x.Field) -> m.Field:
     found = next((f for f in l.unit.fields if f.name == e.name), None)
     if found is None:
         l.refuse(f"this probe has no field {e.name}")
+    if isinstance(found.where, m.CtxLoad | m.CtxBytes) and l.unit.kind == "tracepoint" and found.where.offset < _HIDDEN:
+        l.refuse(
+            f"BPF does not support accessing common tracepoint fields ({e.name})",
+            "tid is common_pid; --via perf and --via ftrace have them all",
+            span=e.span if e.span.line else None,
+        )
     return found
 
 

@@ -46,12 +46,22 @@ def test_collect_hostile_binaries(tmp_path: Path) -> None:
             assert "bug" not in done.err, (name, probe, done.err)
 
 
+@pytest.mark.parametrize("probe", ["tracepoint:raw_syscalls:sys_enter", "tracepoint:syscalls:sys_enter_read"])
+def test_collect_all_arguments_of_a_tracepoint(probe: str) -> None:
+    """``args`` as a whole has nothing in it that the kernel forbids programs to read."""
+    done = run(f"{probe} {{ print(args); @x = args; exit(); }}", "-c", f"{work()} 1")
+    assert (done.code, done.said) == (0, "")
+    assert "common_" not in done.out
+
+
 @pytest.mark.parametrize(
     ("program", "said"),
     [
         ("tracepoint:raw_syscalls:sys_entr { }", "did you mean tracepoint:raw_syscalls:sys_enter"),
         ("tracepoint:raw_sycalls:sys_enter { }", "there is no tracepoint raw_sycalls:sys_enter"),
         ("tracepoint:raw_syscalls:sys_enter { @ = args.idd; }", "id"),
+        ("tracepoint:raw_syscalls:sys_enter { @ = args.common_pid; }", "BPF does not support accessing common"),
+        ("tracepoint:syscalls:sys_exit_read { @ = args.common_type; }", "--via perf"),
         ("uprobe:WORK:innermos { }", "did you mean uprobe:WORK:innermost"),
         ("uprobe:/no/such/file:f { }", "there is no file /no/such/file"),
         ("usdt:WORK:work:plane { }", "plain"),

@@ -87,6 +87,10 @@ def test_the_depth_of_a_stack():
         ("kprobe:f { $a = (uint64)pid - (uint64)tid; }", ""),
         ("kprobe:f { $a = (uint32)1 + (int32)2; }", ""),
         ("kprobe:f { let $x; $x = 1; print($x); }", ""),
+        (
+            "fentry:vfs_read { print(path((struct path *)1, 99999999999)); }",
+            "length param (99999999999) is too long and will be shortened to 1024 bytes",
+        ),
     ],
 )
 def test_warnings(text, message):

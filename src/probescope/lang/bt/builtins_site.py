@@ -119,15 +119,17 @@ def _why_unknown(u: Unit, site: Site) -> str:
 
 
 def _args(u: Unit, span: Span) -> V:
-    """``args`` as a whole: a record of all arguments."""
+    """``args`` as a whole: a record of all arguments. What all tracepoints have is not of them, and BPF cannot read
+    it."""
     if _wrong_probe(u, "The args builtin", _FIELDS, span):
         return NOTHING
     site = u.ask("args")
     if not site.fields:
         hints = site.notes if site.source == "uprobe" else ()
         return u.error(f"the arguments of {site.name} are not known", span, *hints)
-    t = Record(tuple((f.name, settle(f.type)) for f in site.fields))
-    return V(t, ir.Pack(t, tuple(_whole(f, span) for f in site.fields), span=span))
+    own = [f for f in site.fields if site.source != "tracepoint" or not f.name.startswith("common_")]
+    t = Record(tuple((f.name, settle(f.type)) for f in own))
+    return V(t, ir.Pack(t, tuple(_whole(f, span) for f in own), span=span))
 
 
 def _whole(f: Field, span: Span) -> ir.Expr:

@@ -65,11 +65,14 @@ def _limit(u: Unit, node: ast.Call) -> tuple[ir.Expr | None, int]:
         u.error(f"str() cannot use negative length ({n - (1 << 64)})", node.span)
         return None, -1
     if n + 1 > most:
-        u.warn(
-            f"length param ({n}) is too long and will be shortened to {most} bytes (see BPFTRACE_MAX_STRLEN)", node.span
-        )
+        _shortened(u, node, n, most)
         return None, most
     return number(max(n - 1, 0)), n + 1
+
+
+def _shortened(u: Unit, node: ast.Call, n: int, most: int) -> None:
+    about = f"length param ({n}) is too long and will be shortened to {most} bytes (see BPFTRACE_MAX_STRLEN)"
+    u.warn(about, node.span)
 
 
 def _cut(u: Unit, node: ast.Call, v: V, limit: ir.Expr | None, size: int) -> V:
@@ -279,11 +282,15 @@ def path_(u: Unit, node: ast.Call) -> V:
     """``path(args.file.f_path)``: a struct path, or a pointer to one."""
     v = given(u, node, 0)
     span = node.args[0].span
-    size = lit_arg(u, node, 1) if len(node.args) > 1 else u.program.settings.max_strlen
+    most = u.program.settings.max_strlen
+    size = lit_arg(u, node, 1) if len(node.args) > 1 else most
     if v is None or size is None:
         return NOTHING
     if size < 1:
         return u.error("path() needs a size that is greater than 0", node.span)
+    if size > most:
+        _shortened(u, node, size, most)
+        size = most
     t = Pointer(Struct("struct path"), "kernel")
     if isinstance(v.type, Struct) and v.address is not None:
         e: ir.Expr | None = v.address
