@@ -35,6 +35,7 @@ class Naming:
         self._spots: list[tuple[bool, int]] = []
         self._held: list[Frame] = []  # frames whose identity is a key above
         self._paths: dict[int, tuple[int, ...]] = {}
+        self._alike: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._part_paths: dict[int, tuple[int, ...]] = {}
 
     def part(self, frame: Frame | None, mode: int, space: int) -> int:
@@ -84,7 +85,13 @@ class Naming:
         """Labels, innermost first."""
         found = self._paths.get(stack)
         if found is None:
-            found = self._paths[stack] = tuple(self.label(f) for f in self._told.frames(stack)[: self._most])
+            frames = self._told.frames(stack)[: self._most]
+            known = self._label_of
+            try:
+                found = tuple([known[id(f)] for f in frames])
+            except KeyError:
+                found = tuple(self.label(f) for f in frames)
+            found = self._paths[stack] = self._alike.setdefault(found, found)
         return found
 
     def part_path(self, stack: int) -> tuple[int, ...]:

@@ -106,6 +106,7 @@ class Rows:
         self._commons: dict[tuple[Value, ...], int] = {}
         self._common_values: list[tuple[Value, ...]] = []
         self._tries: dict[int, Trie] = {}
+        self._ends: dict[tuple[int, tuple[int, ...]], int] = {}
         self._parent = re.compile(wanted.parent)
         for group in sums.groups():
             if keep is None or keep(group):
@@ -217,8 +218,14 @@ class Rows:
         trie = self._tries.get(row.common)
         if trie is None:
             trie = self._tries[row.common] = Trie()
-        parts = self._naming.part_path(group.stack)[::-1]
-        node = trie.add(reversed(self._naming.path(group.stack)), group.period, group.samples, parts)
+        path = self._naming.path(group.stack)
+        node = self._ends.get((row.common, path))
+        if node is None:
+            parts = self._naming.part_path
+            node = trie.add(reversed(path), group.period, group.samples, lambda: parts(group.stack)[::-1])
+            self._ends[row.common, path] = node
+        else:
+            trie.more(node, group.period, group.samples)
         row.ends.append((node, group.period, group.samples))
         sums = row.stacks.setdefault(group.stack, [0, 0])
         sums[0] += group.period
@@ -238,6 +245,7 @@ class Rows:
                     row = self._rows[common, trie.part[node]]
                     row.depth = max(row.depth, level)
         for row in self._rows.values():
+            row.ends = merged(row.ends)
             self._without_own(row)
 
     def _without_own(self, row: Row) -> None:
@@ -297,6 +305,16 @@ class Rows:
             order = (1, value.order) if isinstance(value.order, str) else (0, value.order)
             out.append(_Down(order) if key.field else order)
         return tuple(out)
+
+
+def merged(ends: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """One for each node: many stacks differ in nothing but addresses."""
+    sums: dict[int, list[int]] = {}
+    for node, weight, count in ends:
+        found = sums.setdefault(node, [0, 0])
+        found[0] += weight
+        found[1] += count
+    return [(node, weight, count) for node, (weight, count) in sums.items()]
 
 
 class _Down:

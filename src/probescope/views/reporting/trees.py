@@ -15,7 +15,7 @@ stacks. Those trees are not built. They are parts of one, and a row's view of it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 
@@ -48,12 +48,17 @@ class Trie:
         self.weight: list[int] = []
         self.count: list[int] = []
 
-    def add(self, labels: Iterable[int], weight: int, count: int, parts: Sequence[int] | None = None) -> int:
-        """The node that the stack ends at."""
+    def add(
+        self, labels: Iterable[int], weight: int, count: int, parts_of: Callable[[], Sequence[int]] | None = None
+    ) -> int:
+        """The node that the stack ends at. ``parts_of`` is asked where there are functions that are not known yet."""
         at = 0
+        parts: Sequence[int] | None = None
         for depth, label in enumerate(labels):
             below = self.kids[at].get(label)
             if below is None:
+                if parts is None and parts_of is not None:
+                    parts = parts_of()
                 below = self.kids[at][label] = len(self.label)
                 self.label.append(label)
                 self.part.append(parts[depth] if parts is not None else label)
@@ -62,9 +67,13 @@ class Trie:
                 self.own.append(0)
                 self.own_count.append(0)
             at = below
-        self.own[at] += weight
-        self.own_count[at] += count
+        self.more(at, weight, count)
         return at
+
+    def more(self, node: int, weight: int, count: int) -> None:
+        """Of a stack that ends there."""
+        self.own[node] += weight
+        self.own_count[node] += count
 
     def summed(self) -> None:
         """Weights with those of what is below: a node's number is above its parent's, so one pass from the end does."""
