@@ -190,6 +190,9 @@ class _Held:
         return self._table
 
 
+FEW_IDS = 16
+
+
 class _Stretches:
     """A column of what holds for the id of each event: at the end, but where it changed before that. ``until`` is told
     of each change before it is made."""
@@ -199,12 +202,14 @@ class _Stretches:
         self._places: dict[int, Column] = {}
         self._done: dict[int, int] = {}
         self._before: list[tuple[Column, int]] = []
+        self._order: Column | None = None
+        self._sorted: Column | None = None
 
     def until(self, one: int, at: int) -> None:
         """Events of ``one`` before event ``at`` get what holds now."""
         places = self._places.get(one)
         if places is None:
-            places = self._places[one] = (self._ids == one).nonzero()[0]
+            places = self._places[one] = self._where(one)
         if not len(places):
             return
         done = self._done.get(one, 0)
@@ -212,6 +217,19 @@ class _Stretches:
         if end > done:
             self._before.append((places[done:end], self._held.state(one)))
             self._done[one] = end
+
+    def _where(self, one: int) -> Column:
+        """Its events. A few are looked for one by one; many ids and many events together take sorting."""
+        import numpy as np
+
+        if len(self._places) < FEW_IDS:
+            return (self._ids == one).nonzero()[0]
+        if self._order is None or self._sorted is None:
+            self._order = self._ids.argsort(kind="stable")
+            self._sorted = self._ids[self._order].astype(np.int64)  # else each search would cast all of it
+        first, last = self._sorted.searchsorted(np.array([one, one + 1], np.int64))
+        found: Column = self._order[first:last]
+        return found
 
     def finish(self) -> Column:
         """The rest gets what holds at the end."""
