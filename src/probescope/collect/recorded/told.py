@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.search import Here, Search
@@ -82,11 +83,17 @@ class Told:
     def along(self, space: int, addresses: tuple[int, ...]) -> list[Frame]:
         """The same of addresses with their marks. Frames of one address of a space are the same objects, always."""
         user, kernel = self._expanded.setdefault(space, {}), self._expanded.setdefault(_KERNEL, {})
+        try:
+            return list(chain.from_iterable(map(user.__getitem__, addresses)))
+        except KeyError:  # it holds an address that is new, or the kernel's
+            pass
         out: list[Frame] = []
         known = user
         for a in addresses:
             if a >= CONTEXT:
                 known = kernel if CONTEXTS.get(a, "").endswith("kernel") else user
+                if known is user:
+                    user[a] = ()  # no frame; and what follows is the process's
                 continue
             found = known.get(a)
             if found is None:
