@@ -222,13 +222,15 @@ class _Stretches:
         """Its events. A few are looked for one by one; many ids and many events together take sorting."""
         import numpy as np
 
+        found: Column
         if len(self._places) < FEW_IDS:
-            return (self._ids == one).nonzero()[0]
+            found = (self._ids == one).nonzero()[0]
+            return found
         if self._order is None or self._sorted is None:
             self._order = self._ids.argsort(kind="stable")
             self._sorted = self._ids[self._order].astype(np.int64)  # else each search would cast all of it
         first, last = self._sorted.searchsorted(np.array([one, one + 1], np.int64))
-        found: Column = self._order[first:last]
+        found = self._order[first:last]
         return found
 
     def finish(self) -> Column:
