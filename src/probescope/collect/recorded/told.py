@@ -43,6 +43,8 @@ class ToldBatch:
 
 _KERNEL = -2
 """The kernel's frames among those of address spaces."""
+_KERNEL_MARK, _USER_MARK = (1 << 64) - 128, (1 << 64) - 512
+"""PERF_CONTEXT_KERNEL and PERF_CONTEXT_USER of ``CONTEXTS``."""
 
 
 class Told:
@@ -84,7 +86,7 @@ class Told:
         """The same of addresses with their marks. Frames of one address of a space are the same objects, always."""
         user, kernel = self._expanded.setdefault(space, {}), self._expanded.setdefault(_KERNEL, {})
         try:
-            return list(chain.from_iterable(map(user.__getitem__, addresses)))
+            return _told_before(user, kernel, addresses)
         except KeyError:  # it holds an address that is new, or the kernel's
             pass
         out: list[Frame] = []
@@ -115,6 +117,18 @@ class Told:
             known = self.tasks.spaces[space] if space >= 0 else None
             found = self._frames[key] = self.symbols.frame(known, address, kernel=kernel)
         return found
+
+
+def _told_before(
+    user: Mapping[int, tuple[Frame, ...]], kernel: Mapping[int, tuple[Frame, ...]], addresses: tuple[int, ...]
+) -> list[Frame]:
+    """Frames of a stack of the process, or of the kernel and then the process. Raises KeyError for all others, and
+    where not all is known."""
+    if addresses[:1] != (_KERNEL_MARK,):
+        return list(chain.from_iterable(map(user.__getitem__, addresses)))
+    end = addresses.index(_USER_MARK) if _USER_MARK in addresses else len(addresses)
+    inner = chain.from_iterable(map(kernel.__getitem__, addresses[1:end]))
+    return [*inner, *chain.from_iterable(map(user.__getitem__, addresses[end:]))]
 
 
 def here() -> Here:
