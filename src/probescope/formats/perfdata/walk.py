@@ -198,9 +198,10 @@ class _Runs:
         if self._rounds is None:
             if until - at < 1 << 12 and not (self.heads[at:until] == _ROUND).any():
                 return np.zeros(0, np.int64)
-            self._rounds = (self.heads == _ROUND).nonzero()[0]
-        first, last = self._rounds.searchsorted((at, until)).tolist()
-        return self._rounds[first:last]
+            self._rounds = np.flatnonzero(self.heads == _ROUND)
+        rounds = self._rounds
+        first, last = rounds.searchsorted((at, until)).tolist()
+        return rounds[first:last]
 
 
 def _without_runs(heads: Words, at: int) -> tuple[Places, int]:
