@@ -198,6 +198,10 @@ class Opened:
 
     def tell_damage(self, out: TextIO) -> None:
         tell_damage(self.recording.name, self.recording.damage, out)
+        merged = self.told.tasks.merged
+        if merged:
+            about = "memory changed too often: its names before may be those of after"
+            out.write(f"WARNING: {self.recording.name}: {merged} times: {about}\n")
 
 
 def tell_damage(name: str, damage: Iterable[Damage], out: TextIO) -> None:

@@ -118,6 +118,11 @@ class AddressSpace:
     def __len__(self) -> int:
         return len(self._mappings)
 
+    def add(self, mapping: Mapping) -> None:
+        """One more, the latest."""
+        self._mappings.append(mapping)
+        self._covered = None
+
     def mappings(self) -> Sequence[Mapping]:
         return self._mappings
 

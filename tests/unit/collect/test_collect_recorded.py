@@ -183,3 +183,28 @@ def test_code_that_the_kernel_made() -> None:
 @pytest.mark.parametrize(("path", "name"), [("/m/a-b.ko", "[a_b]"), ("/m/x.ko.zst", "[x]"), ("/bin/ls", "/bin/ls")])
 def test_names_of_modules(path: str, name: str) -> None:
     assert bracketed(path) == name
+
+
+def test_memory_of_many_changes_is_bounded(monkeypatch):
+    """What only adds to a process's memory makes no new space of it; what hides something does, until there are too
+    many: then the newest holds for the events before as well, and that is counted."""
+    from probescope.collect.recorded import tasks as module
+
+    def mapped(start, path, size=0x1000):
+        return MappedFile(pid=7, tid=7, start=start, size=size, path=path)
+
+    tasks = module.Tasks()
+    tasks.apply(mapped(0x1000, "a"))
+    space = tasks.space_of(7)
+    for n in range(2, 50):
+        tasks.apply(mapped(n * 0x1000, str(n)))
+    assert tasks.space_of(7) == space
+    assert tasks.spaces[space].find(0x31010).path == "49"
+    tasks.apply(mapped(0x1000, "b"))
+    assert tasks.space_of(7) == space + 1
+    assert (tasks.spaces[space].find(0x1010).path, tasks.spaces[space + 1].find(0x1010).path) == ("a", "b")
+    monkeypatch.setattr(module, "MOST_KEPT", 0)
+    tasks.apply(mapped(0x1000, "c"))
+    assert tasks.space_of(7) == space + 1
+    assert tasks.spaces[space + 1].find(0x1010).path == "c"
+    assert tasks.merged == 1

@@ -12,6 +12,7 @@ Source: tools/perf/util/thread.c and machine.c for what forks inherit.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -34,41 +35,74 @@ MOST_ID = 1 << 22
 _UNASKED = -2
 
 
+MOST_KEPT = 4_000_000
+"""Mappings in all address spaces together. A space that changes beyond that is not kept as it was before."""
+
+
+class _Taken:
+    """Which addresses are taken, as pieces that do not touch: ``starts`` and ``ends``, ascending."""
+
+    __slots__ = ("ends", "starts")
+
+    def __init__(self, starts: list[int], ends: list[int]) -> None:
+        self.starts, self.ends = starts, ends
+
+    def take(self, start: int, end: int) -> bool:
+        """Whether all of it was free."""
+        first, last = bisect_left(self.ends, start), bisect_right(self.starts, end)
+        inner = range(first, last)
+        free = all(self.ends[i] == start or self.starts[i] == end for i in inner)
+        if inner:
+            start, end = min(start, self.starts[first]), max(end, self.ends[last - 1])
+        self.starts[first:last], self.ends[first:last] = [start], [end]
+        return free
+
+
 class _Process:
-    __slots__ = ("mapped", "shared", "space")
+    """``space``: the number of its address space now, -1 if that is not made yet; made in batch ``made``."""
+
+    __slots__ = ("made", "mapped", "shared", "space", "taken")
 
     def __init__(self) -> None:
         self.mapped: list[MappedFile] = []
         self.shared = False  # the list is another's as well
         self.space = -1
+        self.made = -1
+        self.taken = _Taken([], [])
 
-    def add(self, mapped: MappedFile) -> None:
+    def add(self, mapped: MappedFile) -> bool:
+        """Whether nothing was there before."""
         if self.shared:
             self.mapped, self.shared = list(self.mapped), False
+            self.taken = _Taken(list(self.taken.starts), list(self.taken.ends))
         self.mapped.append(mapped)
-        self.space = -1
         if len(self.mapped) > MOST_MAPPED:
             self.mapped = [self.mapped[i] for i in AddressSpace(self.mapped).visible()][-MOST_MAPPED // 2 :]
+        return self.taken.take(mapped.start, mapped.end)
 
 
 class Tasks:
     """``names`` and ``spaces`` are referred to by index; both only grow. ``kernel``: mappings of the kernel and its
-    modules, as they were told. ``forget_ended``: what a thread does after it was told to have ended has no name."""
+    modules, as they were told. ``forget_ended``: what a thread does after it was told to have ended has no name.
+    ``merged``: changes of memory that events before them see as well, beyond ``MOST_KEPT``."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.spaces: list[AddressSpace] = []
         self.kernel: list[MappedFile] = []
         self.forget_ended = True
+        self.merged = 0
         self._number: dict[str, int] = {}
         self._name: dict[int, int] = {0: self._named("swapper")}
         self._leader: dict[int, int] = {}
         self._processes: dict[int, _Process] = {}
+        self._batch = self._kept = 0
         self._names, self._spaces = _Held(self.name_of), _Held(self.space_of)
 
     def columns(self, batch: EventBatch) -> tuple[Column, Column]:
         """(names, spaces) of a batch's events, i4 each; batches are given in order, each once. A thread without a name
         is called ``:TID``. A space of -1 is none: nothing is known of the process."""
+        self._batch += 1
         names = _Stretches(batch.tid, self._names)
         spaces = _Stretches(batch.pid, self._spaces)
         for at, record in batch.between:
@@ -108,16 +142,25 @@ class Tasks:
         if process is None or not process.mapped:
             return -1
         if process.space < 0:
-            process.space = len(self.spaces)
-            self.spaces.append(AddressSpace(list(process.mapped), pid=pid))
+            process.space, process.made = len(self.spaces), self._batch
+            self.spaces.append(AddressSpace(process.mapped, pid=pid))
+            self._kept += len(process.mapped)
         return process.space
 
     def _mapped(self, record: MappedFile) -> None:
         if record.pid == KERNEL:
             self.kernel.append(record)
-        else:
-            self._process(record.pid).add(record)
-            self._spaces.changed(record.pid)
+            return
+        process = self._process(record.pid)
+        free = process.add(record)
+        # what is new hides nothing from events before it; what was asked of earlier batches stays as it was answered
+        if process.space >= 0 and ((free and process.made == self._batch) or self._kept > MOST_KEPT):
+            self.spaces[process.space].add(record)
+            self._kept += 1
+            self.merged += not free
+            return
+        process.space = -1
+        self._spaces.changed(record.pid)
 
     def _generated(self, values: dict[str, Any]) -> None:
         """Code that the kernel made: a BPF program, a trampoline. What it is called stays known when it is gone."""
@@ -136,7 +179,7 @@ class Tasks:
         child = self._processes[record.pid] = _Process()
         self._spaces.changed(record.pid)
         if mother is not None:
-            child.mapped, child.space = mother.mapped, -1
+            child.mapped, child.taken = mother.mapped, mother.taken
             child.shared = mother.shared = True
 
     def _process(self, pid: int) -> _Process:
