@@ -77,3 +77,8 @@ def has_text(t: Type) -> bool:
             return has_text(e)
         case _:
             return False
+
+
+def text_size(t: Type) -> int:
+    """Bytes of a text, 0 of everything else."""
+    return t.size if isinstance(t, String) else 0

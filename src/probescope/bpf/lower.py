@@ -31,7 +31,7 @@ from probescope.ir import expr as x
 from probescope.ir.program import Clause
 from probescope.ir.stmt import Stmt
 from probescope.model.abi import align_up, size_align
-from probescope.model.types import String, Type
+from probescope.model.types import Type
 
 Where = Literal["stack", "value", "ctx"]
 
@@ -393,10 +393,6 @@ class Lower:
 def _size(n: int) -> Size:
     assert n in {1, 2, 4, 8}
     return n  # type: ignore[return-value]
-
-
-def text_size(t: Type) -> int:
-    return t.size if isinstance(t, String) else 0
 
 
 __all__ = ["COUNTERS", "SCRATCH", "Config", "Fn", "Held", "Lower", "Place", "Restart"]

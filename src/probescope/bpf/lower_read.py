@@ -6,9 +6,9 @@ kernel memory are read without a helper where the kernel allows it.
 
 from __future__ import annotations
 
-from probescope.bpf.kinds import SHORT, reg_bytes, reg_signed
+from probescope.bpf.kinds import SHORT, reg_bytes, reg_signed, text_size
 from probescope.bpf.lir import Reg
-from probescope.bpf.lower import Lower, Place, text_size
+from probescope.bpf.lower import Lower, Place
 from probescope.bpf.lower_copy import read_text
 from probescope.bpf.lower_scalar import number
 from probescope.ir import expr as x

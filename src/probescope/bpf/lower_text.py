@@ -6,9 +6,9 @@ of this goes byte by byte, or against known bytes, up to that NUL.
 
 from __future__ import annotations
 
-from probescope.bpf.kinds import SHORT
+from probescope.bpf.kinds import SHORT, text_size
 from probescope.bpf.lir import Block, Cond, Reg
-from probescope.bpf.lower import Lower, Place, text_size
+from probescope.bpf.lower import Lower, Place
 from probescope.bpf.lower_copy import branch_same_const
 from probescope.bpf.lower_read import read_some
 from probescope.bpf.lower_walk import walk

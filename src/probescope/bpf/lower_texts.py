@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from errno import ENAMETOOLONG
 
-from probescope.bpf.kinds import SHORT
+from probescope.bpf.kinds import SHORT, text_size
 from probescope.bpf.lir import Reg
-from probescope.bpf.lower import Lower, Place, text_size
+from probescope.bpf.lower import Lower, Place
 from probescope.bpf.lower_call import member_offset
 from probescope.bpf.lower_context import COMM
 from probescope.bpf.lower_copy import at_most, clear, copy, copy_text, read_text

@@ -42,7 +42,7 @@ class _Process:
         self.root = root
         self.inner = inner or pid
         self.space: AddressSpace | None = None
-        self.looked = (float("-inf"), 0)
+        self.looked: tuple[float, int] = (float("-inf"), 0)
         self.ended = False
 
     def add(self, mapped: Mapped) -> None:
