@@ -451,7 +451,11 @@ def test_without_privileges() -> None:
         (("-p", "4194304"), 2, "there is no process 4194304"),
         (("-m", "1T", "--", "true"), 2, "-m wants a size"),
         (("-e", "cpu-clock", "--filter", "a == 1", "--", "true"), 2, "a filter belongs to a tracepoint"),
-        (("-e", "sched:sched_switch", "--filter", "nosuch == 1", "-a", "--", "true"), 1, "PERF_EVENT_IOC_SET_FILTER"),
+        (
+            ("-e", "sched:sched_switch", "--filter", "nosuch == 1", "-a", "--", "true"),
+            2,
+            "the filter 'nosuch == 1' of sched:sched_switch",
+        ),
         (("--call-graph", "magic", "--", "true"), 2, "no call graphs by 'magic'"),
         (("-z23", "--", "true"), 2, "no compression level 23"),
         (("-o", "/no/such/folder/x", "-e", "page-faults", "--", "true"), 2, "cannot write /no/such/folder/x"),
