@@ -87,7 +87,12 @@ def test_wrong_words() -> None:
 
 def test_keys(busy: int) -> None:
     """Zoom, filter, call graph, pause, help and quitting, as typed."""
-    asyncio.run(_typed(busy))
+    others = asyncio.events._get_running_loop()  # browsers of other tests leave theirs in this thread
+    asyncio.events._set_running_loop(None)
+    try:
+        asyncio.run(_typed(busy))
+    finally:
+        asyncio.events._set_running_loop(others)
 
 
 async def _typed(busy: int) -> None:

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from nobody import as_nobody
 
 import probescope
 from probescope.collect.stream import live
-from tests.support.collect_run import COMMAND, Waiting, environment, run
+from tests.support.collect_run import Waiting, environment, run
 from tests.support.stream_work import NAME, PARENTS, words
 
 LOOP = """
@@ -85,15 +86,8 @@ def test_what_the_kernel_filters_is_what_the_program_accepts(tmp_path):
 
 def test_without_privileges_it_says_what_to_do():
     """No traceback, and a hint that can be followed."""
-    line = [*COMMAND, "--via", "perf", "-e", f"{GETPPID} {{ @ = count(); }}"]
-    done = subprocess.run(
-        ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *line],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=60,
-        check=False,
-    )
+    line = [*as_nobody(), "run", "--via", "perf", "-e", f"{GETPPID} {{ @ = count(); }}"]
+    done = subprocess.run(line, capture_output=True, text=True, env=environment(), timeout=60, check=False)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "ERROR" in done.stderr

@@ -134,10 +134,11 @@ class Files:
         self.writer.round()
 
     def name_by_time(self) -> str:
-        """Renames the finished file to NAME.YYYYMMDDHHMMSSuu; the oldest goes when there are too many. Its path."""
-        now = time.time()
-        stamp = time.strftime("%Y%m%d%H%M%S", time.localtime(now)) + f"{int(now % 1 * 100):02}"
-        path = f"{self._request.output}.{stamp}"
+        """Renames the finished file to NAME.YYYYMMDDHHMMSSuu; the oldest goes when there are too many. Its path. Of two
+        files within a hundredth of a second the later one is named after the next."""
+        now = time.time_ns() // 10_000_000
+        while os.path.lexists(path := f"{self._request.output}.{_stamp(now)}"):
+            now += 1
         os.replace(self._request.output, path)
         self._kept.append(path)
         while self._request.switch.most and len(self._kept) > self._request.switch.most:
@@ -151,3 +152,8 @@ class Files:
         """After an error: what is there stays, as that of a recorder that was killed."""
         if self._file is not None and not self._file.closed:
             self._file.close()
+
+
+def _stamp(hundredths: int) -> str:
+    """``hundredths`` of a second since the epoch."""
+    return time.strftime("%Y%m%d%H%M%S", time.localtime(hundredths // 100)) + f"{hundredths % 100:02}"
