@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING
 from probescope.collect.recorded.search import Search
 from probescope.collect.recorded.told import Told, here
 from probescope.collect.recorder import targets
-from probescope.collect.recorder.files import written_attr
-from probescope.collect.recorder.rings import Places, Rings
+from probescope.collect.recorder.live import LiveRings
+from probescope.collect.recorder.rings import Places
 from probescope.collect.recorder.sampling import ring_events
-from probescope.collect.recorder.starting import Start
-from probescope.formats.perfdata.layout import layout_of
 from probescope.frozen import replace
 from probescope.kernel.host import host
 from probescope.kernel.machine import online_cpus
@@ -28,11 +26,8 @@ from probescope.model.recording import EventType, Machine
 if TYPE_CHECKING:
     from probescope.collect.recorded.told import ToldBatch
     from probescope.collect.recorder.request import RecordRequest
-    from probescope.formats.perfdata.live import LiveRecords
     from probescope.model.recording import Damage, EventBatch
 
-PAGES = 2048
-"""Of each ring, if so much may be locked: 8 MiB, for what comes while symbols are read."""
 MOST_STACKS = 200_000
 MOST_SPACES = 50_000
 _SAMPLED = {"ip": u.PERF_SAMPLE_IP, "callchain": u.PERF_SAMPLE_CALLCHAIN, "raw": u.PERF_SAMPLE_RAW}
@@ -50,29 +45,21 @@ class Sampler:
         events = ring_events(
             request.counters, sampling, request.filters, inherit=request.inherit, machine=host().machine
         )
-        self._rings = Rings(events, places, pages=request.pages or PAGES, shrink=not request.pages)
+        self._live = LiveRings(events, places, request.pages)
+        self._rings = self._live.rings
         self.notes = tuple(self._rings.notes)
         opened = self._rings.events[: len(request.counters)]  # as what it came to: not all machines count cycles
         self.events = tuple(_event_type(e.name, e.attr.sample_type) for e in opened)
         self.machine = Machine(arch=host().machine, release=host().release, clock="monotonic")
         self.renewed = 0
         self._pending: list[EventBatch] = []
-        self._decoder = self._new_decoder()
         self.told = self._new_told()
-
-    def _new_decoder(self) -> LiveRecords:
-        from probescope.formats.perfdata.live import LiveRecords
-
-        ids = {one: i for i, some in enumerate(self._rings.ids) for one in some}
-        return LiveRecords([written_attr(e.attr) for e in self._rings.events], ids)
 
     def _new_told(self) -> Told:
         told = Told(self, here(), {}, Search(demangle="short"))
         told.tasks.forget_ended = False
-        side = len(self._rings.events) - 1
-        start = Start(layout_of(written_attr(self._rings.events[side].attr)), self._rings.ids[side][0])
-        found = [*start.kernel(), *start.tasks(targets.processes(self._request, 0))]
-        batch = self._decoder.batch(found)
+        start = self._live.start()
+        batch = self._live.batch([*start.kernel(), *start.tasks(targets.processes(self._request, 0))])
         if batch is not None:
             self._pending.append(batch)
         return told
@@ -81,7 +68,7 @@ class Sampler:
 
     @property
     def damage(self) -> tuple[Damage, ...]:
-        return self._decoder.tally.listed()
+        return self._live.decoder.tally.listed()
 
     def batches(self) -> Iterator[EventBatch]:
         while self._pending:
@@ -112,14 +99,14 @@ class Sampler:
             self.told = self._new_told()
             self.renewed += 1
         until = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-        batch = self._decoder.batch([data for _, data in self._rings.read()], until)
+        batch = self._live.look(until)
         if batch is not None:
             self._pending.append(batch)
         yield from self.told.batches()
 
     def lost(self) -> int:
         """Samples that found no room, since the start."""
-        return sum(lost for _, _, lost in self._rings.counts())
+        return self._live.lost()
 
     def close(self) -> None:
         self._rings.close()

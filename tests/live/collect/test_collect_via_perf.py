@@ -10,7 +10,7 @@ import pytest
 from nobody import as_nobody
 
 import probescope
-from probescope.collect.stream import live
+from probescope.collect.recorder import live
 from tests.support.collect_run import Waiting, environment, run
 from tests.support.stream_work import NAME, PARENTS, words
 

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probescope.collect.recorder.files import written_attr
+from probescope.collect.recorder.live import LiveRings
 from probescope.collect.recorder.opening import SIDE, RingEvent
-from probescope.collect.recorder.rings import Places, Rings
-from probescope.collect.recorder.starting import Start
+from probescope.collect.recorder.rings import Places
 from probescope.errors import KernelError
-from probescope.formats.perfdata.layout import layout_of
-from probescope.formats.perfdata.live import EVERYTHING, LiveRecords
+from probescope.formats.perfdata.live import EVERYTHING
 from probescope.formats.tracing.event_format import parse_event_format
 from probescope.frozen import replace
 from probescope.kernel import machine, perf_attr, procfs
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
     from probescope.model.plan import SampleEvent
     from probescope.model.recording import EventBatch
 
-PAGES = 2048
-"""Of each CPU's ring, if so much may be locked: 8 MiB, for what comes between two looks."""
 MUCH = 1 << 18
 MOST_LOOKS = 1 << 12
 _PARTS = {
@@ -59,8 +55,7 @@ class LiveFeed:
         self._side = names or maps
         self._maps = maps
         self._registers = registers
-        self._rings: Rings | None = None
-        self._decoder: LiveRecords | None = None
+        self._live: LiveRings | None = None
         self._offset = machine.boot_offset_ns()
         self.events = tuple(_event_type(e) for e in events)
         self.machine = Machine(
@@ -79,28 +74,22 @@ class LiveFeed:
         cpus = tuple(machine.online_cpus())
         pid = self._asked[0].pid if self._asked else 0
         places = Places(cpus, tuple(procfs.threads(pid)) if pid else ())
-        self._rings = Rings(wanted, places, pages=PAGES)
-        ids = {one: i for i, some in enumerate(self._rings.ids) for one in some}
-        attrs = [written_attr(e.attr) for e in self._rings.events]
-        self._decoder = LiveRecords(attrs, ids)
+        self._live = LiveRings(wanted, places)
 
     def before(self) -> EventBatch | None:
         """What is there already: names of threads, and their mappings, as far as they are wanted."""
-        assert self._rings is not None
-        assert self._decoder is not None
+        assert self._live is not None
         if not self._side:
             return None
-        side = len(self._rings.events) - 1
-        start = Start(layout_of(written_attr(self._rings.events[side].attr)), self._rings.ids[side][0])
+        start = self._live.start()
         pid = self._asked[0].pid
         found = [*start.kernel()] if self._maps else []
-        found += start.tasks([pid] if pid else procfs.pids(), maps=self._maps)
-        return self._decoder.batch(found)
+        return self._live.batch([*found, *start.tasks([pid] if pid else procfs.pids(), maps=self._maps)])
 
     def enable(self) -> None:
         """From here on there are events."""
-        assert self._rings is not None
-        self._rings.enable()
+        assert self._live is not None
+        self._live.rings.enable()
 
     def _attr(self, e: SampleEvent) -> PerfAttr:
         match e.pmu:
@@ -150,32 +139,31 @@ class LiveFeed:
             yield batch
 
     def _look(self, until: int) -> EventBatch | None:
-        if self._rings is None or self._decoder is None:
+        if self._live is None:
             return None
-        found = [data for _, data in self._rings.read()]
-        self.much = any(len(data) > MUCH for data in found)
-        batch = self._decoder.batch(found, until)
+        batch = self._live.look(until)
+        self.much = self._live.much > MUCH
         if batch is not None and batch.count:
             batch = replace(batch, time=(batch.time.view(np.int64) + self._offset).view(np.uint64))
         return batch
 
     def stop(self) -> None:
         """No more events."""
-        if self._rings is not None:
-            self._rings.stop()
+        if self._live is not None:
+            self._live.rings.stop()
 
     def losses(self) -> Iterator[Lost]:
-        for d in self._decoder.tally.listed() if self._decoder is not None else ():
+        for d in self._live.decoder.tally.listed() if self._live is not None else ():
             yield Lost("damage", d.count, f"times: {d.about}")
 
     def lost(self) -> int:
-        """Samples that found no room, as the kernel counts them; 0 before Linux 6.0."""
-        return sum(lost for _, _, lost in self._rings.counts()) if self._rings is not None else 0
+        """As ``LiveRings.lost``."""
+        return self._live.lost() if self._live is not None else 0
 
     def close(self) -> None:
-        if self._rings is not None:
-            self._rings.close()
-            self._rings = None
+        if self._live is not None:
+            self._live.rings.close()
+            self._live = None
 
 
 def _event_type(e: SampleEvent) -> EventType:
