@@ -290,9 +290,9 @@ def _summary(args: argparse.Namespace, totals: CallTotals, names: Any, write: Ca
     if args.callers:
         write("".join(summary.callers(totals.callers(), names.function)))
     if args.histogram:
-        roots = {total.func for total in found if (0, total.func) in totals.callers()}
+        called = totals.callers()
         for total in found:
-            if total.func in roots:
+            if (0, total.func) in called:
                 write("".join(summary.histogram(total, names.function)))
 
 

@@ -16,7 +16,7 @@ from probescope.ir.needs import needs
 from probescope.ir.program import Clause, Program
 from probescope.model.plan import Choice, Plan, ReadRecording, RunOnEvents, Step, UserRun
 from probescope.model.recording import EventType, Machine
-from probescope.model.site import RecordedAttach, Site
+from probescope.model.site import FentryAttach, IterAttach, RecordedAttach, Site
 from probescope.plan.offers import ALWAYS, Offer, lacking
 from probescope.plan.user import USER_CONTEXT, is_user_site, site_numbers, user_steps
 
@@ -77,6 +77,30 @@ def names_of_sites(program: Program) -> tuple[str, ...]:
     return tuple(s.name for s in program.sites)
 
 
+def refusals(
+    program: Program, why: Callable[[Clause, Site], str], what: str, hints: tuple[str, ...] = ()
+) -> Iterator[Diagnostic]:
+    """For each clause the first site that ``why`` has a reason for: it cannot be ``what``."""
+    for clause in program.clauses:
+        for i, site in enumerate(clause.sites):
+            reason = why(clause, site)
+            if reason:
+                span = clause.points[i] if clause.points else clause.span
+                yield Diagnostic("error", f"{site.name} cannot be {what}: {reason}", span, hints, program.source)
+                break
+
+
+def for_bpf_alone(site: Site) -> str:
+    """Why a site is of no use without a BPF program; empty if that is not so."""
+    match site.attach:
+        case FentryAttach(func=func, ret=ret):
+            return f"trampolines are for BPF programs: k{'ret' if ret else ''}probe:{func} is the same place"
+        case IterAttach():
+            return "a walk over kernel objects is a BPF program's"
+        case _:
+            return ""
+
+
 def runs_itself(clause: Clause) -> bool:
     """Whether probescope sets a clause off: begin, end, intervals, signals."""
     return all(is_user_site(s) for s in clause.sites)
@@ -127,16 +151,12 @@ _OWN = Offer(
 
 
 def _unanswered(program: Program, recorded: Recorded) -> Iterator[Diagnostic]:
-    for clause in program.clauses:
+    def why(clause: Clause, site: Site) -> str:
         own = runs_itself(clause)
-        for i, site in enumerate(clause.sites):
-            offers = [_OWN] if own else [recorded_offer(recorded.events[k], recorded) for k in _kinds(site)]
-            missing = dict.fromkeys(why for o in offers for why in lacking(program, clause, o))
-            if missing:
-                span = clause.points[i] if clause.points else clause.span
-                message = f"{site.name} cannot be answered from {recorded.path}: {'; '.join(missing)}"
-                yield Diagnostic("error", message, span, (), program.source)
-                break
+        offers = [_OWN] if own else [recorded_offer(recorded.events[k], recorded) for k in _kinds(site)]
+        return "; ".join(dict.fromkeys(reason for o in offers for reason in lacking(program, clause, o)))
+
+    return refusals(program, why, f"answered from {recorded.path}")
 
 
 def _no_pid(program: Program, recorded: Recorded, pid: int) -> Iterator[Diagnostic]:

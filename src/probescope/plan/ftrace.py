@@ -28,7 +28,7 @@ from probescope.model.site import (
     TracepointAttach,
     UprobeAttach,
 )
-from probescope.plan.events import StreamPlan, Ways, names_of_sites, runs_itself
+from probescope.plan.events import StreamPlan, Ways, for_bpf_alone, names_of_sites, refusals, runs_itself
 from probescope.plan.filters import LONGEST, Fetched, filtered, reason
 from probescope.plan.mechanism import missing
 from probescope.plan.offers import ALWAYS, Offer, lacking
@@ -211,16 +211,12 @@ def _unanswered(program: Program, request: PlanRequest, nested: bool) -> Iterato
         message = f"{count} probes are too many for --via ftrace: {MOST_EVENTS} at most"
         yield Diagnostic("error", message, program.clauses[0].span, ("make the patterns narrower",), program.source)
         return
-    for clause in program.clauses:
-        for i, site in enumerate(clause.sites):
-            why = site.reason or _barred(site, request) or "; ".join(_missing(program, clause, site))
-            why = why or (_foreign(clause, request) if nested else "")
-            if why:
-                span = clause.points[i] if clause.points else clause.span
-                hints = ("without --via ftrace another collector may have it",)
-                message = f"{site.name} cannot be traced via ftrace: {why}"
-                yield Diagnostic("error", message, span, hints, program.source)
-                break
+
+    def why(clause: Clause, site: Site) -> str:
+        found = site.reason or _barred(site, request) or "; ".join(_missing(program, clause, site))
+        return found or (_foreign(clause, request) if nested else "")
+
+    yield from refusals(program, why, "traced via ftrace", ("without --via ftrace another collector may have it",))
 
 
 def _missing(program: Program, clause: Clause, site: Site) -> tuple[str, ...]:
@@ -248,10 +244,8 @@ def _barred(site: Site, request: PlanRequest) -> str:
     match site.attach:
         case RawTracepointAttach(event=event):
             return f"tracefs has tracepoints by their category: tracepoint:CATEGORY:{event} is the same place"
-        case FentryAttach(func=func, ret=ret):
-            return f"trampolines are for BPF programs: k{'ret' if ret else ''}probe:{func} is the same place"
-        case IterAttach():
-            return "a walk over kernel objects is a BPF program's"
+        case FentryAttach() | IterAttach():
+            return for_bpf_alone(site)
         case PerfAttach():
             return _NO_TIMER
         case KprobeAttach():

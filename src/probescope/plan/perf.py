@@ -23,7 +23,7 @@ from probescope.model.site import (
     TracepointAttach,
     UprobeAttach,
 )
-from probescope.plan.events import StreamPlan, Ways, names_of_sites, runs_itself
+from probescope.plan.events import StreamPlan, Ways, for_bpf_alone, names_of_sites, refusals, runs_itself
 from probescope.plan.filters import filtered, reason
 from probescope.plan.ladder import site_features
 from probescope.plan.mechanism import missing
@@ -143,14 +143,11 @@ def _unanswered(program: Program, request: PlanRequest) -> Iterator[Diagnostic]:
         )
         yield Diagnostic("error", message, program.clauses[0].span, ("--via bpf has less to open",), program.source)
         return
-    for clause in program.clauses:
-        for i, site in enumerate(clause.sites):
-            why = site.reason or _barred(site, needs(clause), request) or "; ".join(_missing(program, clause, site))
-            if why:
-                span = clause.points[i] if clause.points else clause.span
-                hints = ("without --via perf the bpf collector may have it",)
-                yield Diagnostic("error", f"{site.name} cannot be traced via perf: {why}", span, hints, program.source)
-                break
+
+    def why(clause: Clause, site: Site) -> str:
+        return site.reason or _barred(site, request) or "; ".join(_missing(program, clause, site))
+
+    yield from refusals(program, why, "traced via perf", ("without --via perf the bpf collector may have it",))
 
 
 def _missing(program: Program, clause: Clause, site: Site) -> tuple[str, ...]:
@@ -170,15 +167,13 @@ def in_memory(site: Site, n: Needs, those: str) -> Iterator[str]:
             yield f"arg{i} is passed in memory, which {those} do not hold"
 
 
-def _barred(site: Site, n: Needs, request: PlanRequest) -> str:
+def _barred(site: Site, request: PlanRequest) -> str:
     """Sites that are no perf event, or that this kernel cannot sample."""
     match site.attach:
         case RawTracepointAttach(event=event):
             return f"perf knows tracepoints by their category: tracepoint:CATEGORY:{event} is the same place"
-        case FentryAttach(func=func, ret=ret):
-            return f"trampolines are for BPF programs: k{'ret' if ret else ''}probe:{func} is the same place"
-        case IterAttach():
-            return "a walk over kernel objects is a BPF program's"
+        case FentryAttach() | IterAttach():
+            return for_bpf_alone(site)
         case KprobeAttach():
             return missing(("attach:kprobe",), request.offers)
         case UprobeAttach():

@@ -99,8 +99,10 @@ class FtraceRun:
             self.exit_code = self._child.exit_code()
 
     def _settled(self) -> int:
+        from probescope.collect.ftrace.live import EVERYTHING
+
         if self._setup.clock != "mono":
-            return (1 << 64) - 1
+            return EVERYTHING
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC) - SETTLED_NS
 
     def _over(self) -> bool:
