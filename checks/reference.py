@@ -12,8 +12,9 @@ from probescope.lang.bt.config import Config
 from probescope.lang.bt.config_about import ABOUT, VARIABLES
 from probescope.lang.bt.functions import FUNCTIONS, Function
 from probescope.model.probe import SHORT_NAMES
+from probescope.store import schema
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "language-reference.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 HEAD = """# Language reference
 
@@ -75,16 +76,55 @@ def page() -> str:
     return f"{HEAD}\n{short_names()}\n{builtins()}\n{functions()}\n{config()}"
 
 
+STORE_HEAD = """# The store: tables of a recording
+
+Made from the tables in `src/probescope/store/schema.py` (`python -m checks.reference --write`).
+
+{about}
+"""
+
+
+def _rows(columns: tuple[schema.Column, ...]) -> str:
+    out = ["| column | type | what it is |\n|---|---|---|\n"]
+    for c in columns:
+        table = f" → `{c.refers}`" if c.refers else ""
+        out.append(f"| `{c.name}` | {c.type}{table} | {_escape(c.about)}{f' ({c.unit})' if c.unit else ''} |\n")
+    return "".join(out)
+
+
+def _meanings(title: str, words: dict[str, str]) -> str:
+    return f"\n{title}:\n\n" + "".join(f"- `{word}`: {about}\n" for word, about in words.items())
+
+
+def store_page() -> str:
+    about = (schema.__doc__ or "").partition("\n\n")[2].strip().replace("``", "`")
+    out = [STORE_HEAD.format(about=about)]
+    for table in schema.TABLES:
+        out.append(f"\n## {table.name}\n\n{_escape(table.about)}\n\n{_rows(table.columns)}")
+        if table is schema.THREAD_STATE:
+            out.append(_meanings("States", schema.STATES))
+        if table is schema.STATS:
+            out.append(_meanings("Severities", schema.SEVERITIES))
+    head = "Each kind of event with fields has a table of its name, which begins with these columns:"
+    out.append(f"\n## Kinds of events\n\n{head}\n\n{_rows(schema.FIELDS)}")
+    return "".join(out)
+
+
+PAGES = {"language-reference.md": page, "store.md": store_page}
+
+
 def main(argv: list[str]) -> int:
-    wanted = page()
-    if "--write" in argv:
-        PAGE.write_text(wanted)
-        return 0
-    if not PAGE.exists() or PAGE.read_text() != wanted:
-        print(f"{PAGE.name} is not up to date: python -m checks.reference --write")
-        return 1
-    print("reference: up to date")
-    return 0
+    stale = 0
+    for name, made in PAGES.items():
+        path, wanted = DOCS / name, made()
+        if "--write" in argv:
+            path.write_text(wanted)
+        elif not path.exists() or path.read_text() != wanted:
+            print(f"{name} is not up to date: python -m checks.reference --write")
+            stale += 1
+    if not stale:
+        print("reference: up to date")
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":
