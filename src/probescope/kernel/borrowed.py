@@ -22,7 +22,7 @@ from probescope.kernel.leftovers import pid_namespace
 FOLDER = "/run/probescope"
 _NAME = re.compile(r"borrowed_(\d{1,10})_([0-9a-f]{1,16})\.json")
 _LIMIT = 1 << 16
-_FILE = re.compile(r"[a-z_]{1,64}(/[a-z_-]{1,64})?")
+_FILE = re.compile(r"[a-z_]{1,64}(/[A-Za-z0-9_-]{1,64}){0,3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class Borrowed:
             self._note(file)
         tracefs.write(file, text)
 
-    def note(self, file: str, back: str) -> None:
+    def note(self, file: str, back: str, *, truncate: bool = False) -> None:
         """What puts back a file that is no ``Setting``: its own value of before."""
-        self._undo.append((file, back, False))
+        self._undo.append((file, back, truncate))
         self._keep()
 
     def _note(self, file: str) -> None:
@@ -89,6 +89,11 @@ class Borrowed:
             h.write_whole(self._path, json.dumps(self._undo))
         except OSError as e:
             raise SessionError(f"cannot write down in {FOLDER} what has to be undone: {e.strerror}") from None
+
+    def hand_over(self) -> list[tuple[str, str, bool]]:
+        """What undoes all, for somebody else to keep: nothing is put back by this one any more."""
+        undo, self._undo = self._undo, []
+        return undo
 
     def close(self) -> None:
         put_back(self._undo)

@@ -23,10 +23,12 @@ _LOOK_S = 0.01
 class Child:
     """A process that waits before its exec. ``start`` lets it go; ``fileno`` is readable when it has ended. It is -1
     where the kernel has no such descriptors: then ``ended`` has to be asked. ``aside``: what it prints goes to standard
-    error, because standard output is ours. Raises SessionError if no process can be made."""
+    error, because standard output is ours. ``user``: whose process it becomes. Raises SessionError if no process can be
+    made, UsageError if there is no such program or user."""
 
-    def __init__(self, command: tuple[str, ...], *, aside: bool = False) -> None:
+    def __init__(self, command: tuple[str, ...], *, aside: bool = False, user: str = "") -> None:
         path = find_program(command[0])
+        self._user = _user(user) if user else None
         self._path = path
         wait_read, self._go = os.pipe()
         self._failed, tell = os.pipe()  # exec closes it; what is written is the number of the error
@@ -54,6 +56,8 @@ class Child:
             for s in _CHANGED:
                 if s in _PYTHONS or signal.getsignal(s) is not signal.SIG_IGN:  # nohup ignores for its commands too
                     signal.signal(s, signal.SIG_DFL)
+            if self._user is not None:
+                self._change_user(*self._user)
             _end_with_parent()
             if os.read(wait_read, 1):
                 os.execv(path, command)  # noqa: S606 - the user's own command, split by us
@@ -61,6 +65,13 @@ class Child:
             os.write(tell, str(e.errno).encode())
         finally:
             os._exit(127)
+
+    @staticmethod
+    def _change_user(name: str, uid: int, gid: int, home: str) -> None:
+        os.initgroups(name, gid)
+        os.setgid(gid)
+        os.setuid(uid)
+        os.environ.update(USER=name, LOGNAME=name, HOME=home)
 
     def fileno(self) -> int:
         return self._pidfd
@@ -134,6 +145,17 @@ class Child:
         until = time.monotonic() + PATIENCE_MS / 1000
         while not self.ended() and time.monotonic() < until:
             time.sleep(_LOOK_S)
+
+
+def _user(name: str) -> tuple[str, int, int, str]:
+    """(name, uid, gid, home). Raises UsageError."""
+    import pwd
+
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        raise UsageError(f"there is no user {name!r}", hints=["getent passwd lists them"]) from None
+    return found.pw_name, found.pw_uid, found.pw_gid, found.pw_dir
 
 
 _PYTHONS = (signal.SIGPIPE, signal.SIGXFSZ)

@@ -54,7 +54,7 @@ class Armed:
             self._instance.close()
             self._instance = None
             self.base = tracefs.find_root()
-            _unused_top()
+            unused_top()
             self._borrowed.note("tracing_on", "1")
 
     @property
@@ -239,7 +239,7 @@ def reap_after(pid: int) -> None:
         time.sleep(0.05)
 
 
-def _unused_top() -> None:
+def unused_top() -> None:
     used = "the top buffer of tracefs is in use, and this kernel has function_graph there only"
     look = f"trace-cmd reset, or its owner, gives it back: {tracefs.find_root()}"
     if tracefs.read("current_tracer").strip() != "nop" or tracefs.read("events/enable").strip() != "0":
