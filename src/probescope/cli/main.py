@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "what this kernel and these privileges can do"),
     "demo": ("demo", "three questions answered on this machine, explained line by line"),
     "graph": ("graph", "trace functions of the kernel and all that they call"),
+    "ftrace": ("ftrace", "trace-cmd's commands: record, report, start, show, list, ..."),
     "flame": ("flame", "draw counted stacks as a flame graph"),
     "export": ("export", "turn a recording into a file for another program"),
     "record": ("record", "record events of a command, of tasks or of the machine"),
@@ -36,7 +37,6 @@ PEERS = {
     # what other tools call it: what it is here
     "trace": "system calls: probescope run -e 'tracepoint:syscalls:sys_enter_openat { print(args) }'",
     "probe": "nothing has to be defined first: probescope run -e 'uprobe:PROGRAM:FUNCTION { print(args) }'",
-    "ftrace": "probescope graph FUNCTION -- COMMAND",
     "sched": _SCHED,
     "timechart": _SCHED,
     "evlist": "probescope report --header-only",
