@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from probescope.errors import UsageError
@@ -26,43 +26,47 @@ INSTEAD = {
     "sqlhist": "probescope latency A to B",
     "graph": "probescope graph FUNCTION -- COMMAND",
 }
+EXAMPLES = """examples:
+  probescope ftrace record -e sched -- sleep 1
+"""
 USAGE = """usage: probescope ftrace COMMAND [ARG ...]
 
 trace-cmd's commands and options. Nothing is done to the top buffer of ftrace, nor to anybody else's.
 
 {commands}
 
-examples:
-  probescope ftrace record -e sched -- sleep 1
-  probescope ftrace report
-  probescope ftrace start -e sched:sched_switch; probescope ftrace show; probescope ftrace reset
-
+{examples}
 'probescope ftrace COMMAND --help' says more about one of them.
 """
 
 
 def usage() -> str:
-    return USAGE.format(commands="\n".join(f"  {name:<14}{about}" for name, (_, about) in COMMANDS.items()))
+    return USAGE.format(
+        commands="\n".join(f"  {name:<14}{about}" for name, (_, about) in COMMANDS.items()), examples=EXAMPLES
+    )
 
 
 def parser() -> Parser:
     """With every option of every command, for shells to complete."""
     from probescope.cli.parsing import Parser
 
-    p = Parser("ftrace", "trace-cmd's commands.", "", add_help=False)
-    seen: set[str] = set()
+    p = Parser("ftrace", "trace-cmd's commands.", EXAMPLES)
+    seen = {"-h", "--help"}
     for name in COMMANDS:
-        for action in _module(name).parser(name)._actions if _named(name) else _module(name).parser()._actions:
+        for action in _module(name).parser(name)._actions:
             fresh = [o for o in action.option_strings if o not in seen]
             if fresh:
                 seen.update(fresh)
-                kept = p.add_argument(*fresh, nargs=action.nargs if action.nargs == 0 else None, help=action.help)
-                kept.choices = action.choices
+                if action.nargs == 0:
+                    p.add_argument(*fresh, action="store_true", help=action.help)
+                else:
+                    p.add_argument(*fresh, choices=action.choices, help=action.help)
     return p
 
 
-def _named(command: str) -> bool:
-    return command != COMMANDS[command][0].removeprefix("ftrace_")
+def parse_arguments(argv: Sequence[str]) -> Any:
+    """Of a command and its arguments: what its own parser makes of them."""
+    return _module(argv[0]).parse(argv[0], argv[1:])
 
 
 def _module(command: str) -> Any:
@@ -81,7 +85,7 @@ def main(argv: list[str]) -> int:
     if command not in COMMANDS:
         raise _unknown(command)
     run: Callable[..., int] = _module(command).main
-    return run(command, argv[1:]) if _named(command) else run(argv[1:])
+    return run(command, argv[1:])
 
 
 def _unknown(word: str) -> UsageError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from probescope.cli.ftrace_options import add_tracing, number, split, trace_plan
@@ -24,7 +25,7 @@ then: probescope ftrace report, script, export, run -i trace.dat; trace-cmd repo
 """
 
 
-def parser() -> Parser:
+def parser(command: str = "record") -> Parser:
     p = Parser("ftrace record", "Record events and functions of the kernel into a trace.dat.", EXAMPLES)
     add_tracing(p)
     p.add_argument("-o", dest="output", default="trace.dat", metavar="FILE", help="to this file (trace.dat)")
@@ -41,10 +42,14 @@ def parser() -> Parser:
     return p
 
 
-def main(argv: list[str]) -> int:
+def parse(command: str, argv: Sequence[str]) -> argparse.Namespace:
+    return split(parser(command), argv)
+
+
+def main(command: str, argv: list[str]) -> int:
     from probescope.collect.ftrace.recording import record
 
-    args = split(parser(), argv)
+    args = parse(command, argv)
     plan = record_plan(args)
 
     def say(text: str) -> None:

@@ -19,7 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "what this kernel and these privileges can do"),
     "demo": ("demo", "three questions answered on this machine, explained line by line"),
     "graph": ("graph", "trace functions of the kernel and all that they call"),
-    "ftrace": ("ftrace", "trace-cmd's commands: record, report, start, show, list, ..."),
+    "ftrace": ("ftrace", "record, report, start, show, list... as trace-cmd does"),
     "flame": ("flame", "draw counted stacks as a flame graph"),
     "export": ("export", "turn a recording into a file for another program"),
     "record": ("record", "record events of a command, of tasks or of the machine"),
