@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Self
 
 from probescope.errors import KernelError, SessionError
@@ -27,8 +28,8 @@ _FILE = re.compile(r"[a-z_]{1,64}(/[A-Za-z0-9_-]{1,64}){0,3}")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """``idle``: how the file reads while nobody uses it, or how such a text begins. ``back``: what makes it so again;
-    ``truncate``: opening it empties it."""
+    """``idle``: how the file reads while nobody uses it, or how such a text begins; empty: there is nothing in it.
+    ``back``: what makes it so again; ``truncate``: opening it empties it."""
 
     file: str
     idle: str
@@ -36,7 +37,8 @@ class Setting:
     truncate: bool = False
 
     def is_idle(self) -> bool:
-        return tracefs.read(self.file).strip().startswith(self.idle)
+        text = tracefs.read(self.file).strip()
+        return text.startswith(self.idle) if self.idle else not text
 
 
 SETTINGS = {
@@ -49,6 +51,7 @@ SETTINGS = {
         Setting("set_ftrace_filter", "#### all functions enabled ####", truncate=True),
         Setting("set_ftrace_notrace", "#### no functions disabled ####", truncate=True),
         Setting("set_ftrace_pid", "no pid", truncate=True),
+        Setting("set_event_pid", "", truncate=True),
         Setting("tracing_thresh", "0", "0"),
     )
 }
@@ -75,7 +78,8 @@ class Borrowed:
     def _note(self, file: str) -> None:
         setting = SETTINGS[file]
         if not setting.is_idle():
-            what = f"{file} of tracefs is in use by another tracer, and there is one for the whole machine"
+            whose = _living() or "another tracer"
+            what = f"{file} of tracefs is in use by {whose}, and there is one for the whole machine"
             look = f"cat {tracefs.find_root()}/{file} shows it; trace-cmd reset, or its owner, gives it back"
             raise SessionError(what, hints=[look])
         self._undo.append((file, setting.back, setting.truncate))
@@ -109,7 +113,32 @@ class Borrowed:
         self.close()
 
 
+def _living() -> str:
+    """Another probescope that has borrowed something now; empty if there is none."""
+    others = [pid for _, pid, alive in abandoned() if alive and pid != host().getpid()]
+    return f"another probescope (process {others[0]})" if others else ""
+
+
+def tracers_at_work(but: str = "") -> list[tuple[str, str]]:
+    """(buffer, tracer) of every buffer of the machine that a tracer works in, save the folder ``but``; the top buffer
+    is called so. Raises KernelError."""
+    root = tracefs.find_root()
+    folders = [(root, "the top buffer")]
+    with suppress(OSError):
+        names = sorted(host().listdir(f"{root}/instances"))
+        folders += [(f"{root}/instances/{name}", f"the instance {name}") for name in names]
+    out: list[tuple[str, str]] = []
+    for folder, name in folders:
+        if folder != but:
+            with suppress(KernelError):  # it was removed meanwhile
+                out.append((name, tracefs.read("current_tracer", folder).strip()))
+    return [(name, tracer) for name, tracer in out if tracer != "nop"]
+
+
 def put_back(undo: list[tuple[str, str, bool]]) -> None:
+    """Last first. Nothing is to be recorded meanwhile."""
+    if any(file == "tracing_on" for file, _, _ in undo):
+        undo = [*undo, ("tracing_on", "0", False)]
     for file, text, truncate in reversed(undo):
         try:
             tracefs.write(file, text, truncate=truncate)

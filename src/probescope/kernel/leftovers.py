@@ -52,9 +52,9 @@ def leftovers() -> list[Leftover]:
     except KernelError:
         text = ""
     for line in text.splitlines():
-        # "p:GROUP/EVENT place args", "r8:GROUP/EVENT ..." with a maxactive count
-        name = line.split(" ", 1)[0].partition(":")[2]
-        if owner := _OWNER.match(name):
+        # "p:GROUP/EVENT place args", "r8:GROUP/EVENT ..." with a maxactive count, "s:synthetic/EVENT\tfields"
+        name = line.replace("\t", " ").split(" ", 1)[0].partition(":")[2]
+        if owner := _OWNER.match(name.removeprefix("synthetic/")):
             found.append(_leftover("event", name, owner))
     try:
         names = host().listdir(root + "/instances")
@@ -88,7 +88,8 @@ def reap() -> list[Leftover]:
         return _remove_event(item.name)
 
     dead = [item for item in leftovers() if not item.alive]
-    dead.sort(key=lambda item: item.kind == "event")  # an instance that has one switched on keeps it
+    # settings may be those of an instance; an instance that has an event switched on keeps it
+    dead.sort(key=lambda item: ("settings", "instance", "event").index(item.kind))
     return [item for item in dead if remove(item)]
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from probescope.errors import SessionError
-from probescope.kernel.borrowed import FOLDER, Borrowed, abandoned, settle
+from probescope.kernel.borrowed import FOLDER, Borrowed, abandoned, settle, tracers_at_work
 from probescope.kernel.fake import FakeHost
 from probescope.kernel.host import use_host
 
@@ -21,6 +21,7 @@ def fake(**files):
         f"{T}/set_graph_function": IDLE,
         f"{T}/max_graph_depth": "0\n",
         f"{T}/current_tracer": "nop\n",
+        f"{T}/tracing_on": "1\n",
     }
     host = FakeHost(files={**base, **files}, inodes={"/proc/self/ns/pid": 0xABC})
     host.cache["tracefs"] = T
@@ -47,6 +48,39 @@ def test_what_somebody_uses_is_not_touched():
     with use_host(host), pytest.raises(SessionError, match="in use by another tracer"):
         Borrowed().write("set_graph_function", "vfs_read\n")
     assert host.written == []
+
+
+def test_another_probescope_is_named():
+    used = {f"{T}/max_graph_depth": "3\n", f"{FOLDER}/borrowed_12_abc.json": "[]", "/proc/12/stat": ""}
+    with use_host(fake(**used)), pytest.raises(SessionError, match=r"probescope \(process 12\)"):
+        Borrowed().write("max_graph_depth", "2")
+
+
+def test_a_list_of_processes_is_idle_when_it_is_empty():
+    host = fake(**{f"{T}/set_event_pid": "\n"})
+    with use_host(host), Borrowed() as borrowed:
+        borrowed.write("set_event_pid", "7")
+    assert [data for _, data in host.written] == [b"7", b""]
+    with use_host(fake(**{f"{T}/set_event_pid": "9\n"})), pytest.raises(SessionError):
+        Borrowed().write("set_event_pid", "7")
+
+
+def test_nothing_is_recorded_while_the_top_buffer_is_given_back():
+    host = fake()
+    with use_host(host), Borrowed() as borrowed:
+        borrowed.note("tracing_on", "1")
+        borrowed.write("current_tracer", "function_graph")
+    assert [(p.rpartition("/")[2], data) for p, data in host.written][1:] == [
+        ("tracing_on", b"0"),
+        ("current_tracer", b"nop"),
+        ("tracing_on", b"1"),
+    ]
+
+
+def test_buffers_that_tracers_work_in():
+    others = {f"{T}/instances/mine/current_tracer": "function\n", f"{T}/instances/x/current_tracer": "wakeup\n"}
+    with use_host(fake(**others)):
+        assert tracers_at_work(f"{T}/instances/mine") == [("the instance x", "wakeup")]
 
 
 def test_what_the_dead_have_borrowed_is_put_back():

@@ -15,7 +15,7 @@ from probescope.collect.ftrace.setup import DynamicSetup, EventSetup, Setup
 from probescope.diagnostics import nearest
 from probescope.errors import KernelError, ProbeError, SessionError, UsageError
 from probescope.kernel import tracefs
-from probescope.kernel.borrowed import Borrowed
+from probescope.kernel.borrowed import Borrowed, tracers_at_work
 from probescope.kernel.host import host
 from probescope.kernel.leftovers import leftovers, reap
 from probescope.kernel.watchdog import Watchdog
@@ -39,6 +39,7 @@ class Armed:
         self._instance: tracefs.Instance | None = None
         self._borrowed = Borrowed()
         self._made: list[DynamicSetup] = []
+        self._options: list[str] = []  # as they were
         self._dog = Watchdog(partial(reap_after, host().getpid()))
         try:
             self._place()
@@ -55,7 +56,8 @@ class Armed:
             self._instance = None
             self.base = tracefs.find_root()
             unused_top()
-            self._borrowed.note("tracing_on", "1")
+            self._borrowed.note("trace", "", truncate=True)
+            self._borrowed.note("tracing_on", tracefs.read("tracing_on").strip())
 
     @property
     def private(self) -> bool:
@@ -71,10 +73,13 @@ class Armed:
             self._set("buffer_size_kb", str(s.buffer_kb))
         for file, names in (("set_ftrace_filter", s.functions), ("set_ftrace_notrace", s.notrace)):
             self._names(file, names, own=self.private)
+        self._alone()
         for file, names in (("set_graph_function", s.graph), ("set_graph_notrace", s.graph_notrace)):
             self._names(file, names, own=False)
         if s.depth:
             self._borrowed.write("max_graph_depth", str(s.depth))
+        if s.threshold_us:
+            self._borrowed.write("tracing_thresh", str(s.threshold_us))
         self._pids()
         for made in s.dynamic:
             tracefs.write(f"{made.kind}_events", made.definition)
@@ -84,6 +89,15 @@ class Armed:
         self._tracer()
         for option in s.options:
             self._option(option)
+
+    def _alone(self) -> None:
+        """What is one for the machine may be empty, and all the same mean something to whoever traces already."""
+        s = self.setup
+        graph = s.graph or s.graph_notrace or s.depth
+        for name, tracer in tracers_at_work(self.base) if graph or s.threshold_us else ():
+            if s.threshold_us or tracer == "function_graph":
+                what = f"{tracer} works in {name} of tracefs: roots, depth and threshold are one for all"
+                raise SessionError(what, hints=["trace-cmd reset, or its owner, ends it; -l FUNCTION needs no roots"])
 
     def _set(self, file: str, text: str) -> None:
         tracefs.write(file, text, self.base)
@@ -125,7 +139,11 @@ class Armed:
                 self._option("function-fork")
         if s.events:
             for at in range(0, len(s.pids), MOST_PIDS):
-                self._set("set_event_pid", " ".join(map(str, s.pids[at : at + MOST_PIDS])))
+                pids = " ".join(map(str, s.pids[at : at + MOST_PIDS]))
+                if self.private:
+                    self._set("set_event_pid", pids)
+                else:
+                    self._borrowed.write("set_event_pid", pids)
             if s.follow:
                 self._option("event-fork")
 
@@ -137,6 +155,8 @@ class Armed:
             hints = [f"did you mean {' or '.join(near)}?"] if near else ["probescope list 'tracepoint:*'"]
             raise ProbeError(f"there is no event {event.name}", hints=hints)
         folder = f"events/{system}/{name}"
+        if not self.private:
+            self._borrowed.note(f"{folder}/enable", "0")
         if event.filter:
             self._filter(f"{folder}/filter", event)
         for trigger in event.triggers:
@@ -144,6 +164,9 @@ class Armed:
         self._set(f"{folder}/enable", "1")
 
     def _filter(self, file: str, event: EventSetup) -> None:
+        if not self.private:
+            before = tracefs.read(file).strip()
+            self._borrowed.note(file, "0" if before == "none" else before)
         try:
             self._set(file, event.filter)
         except KernelError as e:
@@ -161,12 +184,14 @@ class Armed:
             self._borrowed.write("current_tracer", self.setup.tracer)
 
     def _option(self, option: str) -> None:
-        if not self.private:
-            shown = tracefs.read("trace_options", self.base).split()
-            bare = option.removeprefix("no")
-            before = next((o for o in shown if o in {option, bare, f"no{bare}"}), "")
-            if before:
-                self._borrowed.note("trace_options", before)
+        """A tracer's options are those of all buffers on most kernels, ours in an instance too."""
+        shown = tracefs.read("trace_options", self.base).split()
+        bare = option.removeprefix("no")
+        before = next((o for o in shown if o in {option, bare, f"no{bare}"}), "")
+        if before and before != option:
+            place = self.base.removeprefix(tracefs.find_root()).lstrip("/")
+            self._borrowed.note(f"{place}/trace_options".lstrip("/"), before)
+            self._options.append(before)
         try:
             self._set("trace_options", option)
         except KernelError as e:
@@ -196,30 +221,19 @@ class Armed:
     def close(self) -> None:
         if self._instance is not None:
             self.stop()
+            for option in reversed(self._options):
+                with suppress(KernelError):
+                    self._set("trace_options", option)
             with suppress(KernelError):
                 self._set("current_tracer", "nop")
             self._instance.close()
             self._instance = None
-            self._borrowed.close()
-        else:
-            self._leave_top()
+        self._borrowed.close()  # the top buffer is as it was, and empty
         for made in self._made:
             with suppress(KernelError):
                 tracefs.write(f"{made.kind}_events", f"-:{made.name}")
         self._made = []
         self._dog.dismiss()
-
-    def _leave_top(self) -> None:
-        """The top buffer as it was: empty, and on."""
-        if hasattr(self, "base"):
-            self.stop()
-            for event in self.setup.events:
-                with suppress(KernelError):
-                    self._set(f"events/{event.name.replace(':', '/', 1)}/enable", "0")
-        self._borrowed.close()
-        if hasattr(self, "base"):
-            with suppress(KernelError):
-                tracefs.write("trace", "", self.base, truncate=True)
 
     def __enter__(self) -> Self:
         return self

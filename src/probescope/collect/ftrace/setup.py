@@ -28,9 +28,10 @@ class DynamicSetup:
 class Setup:
     """``functions`` and ``notrace`` limit what the tracers see; ``graph`` are the roots of function graphs, and
     ``graph_notrace`` is left out of them with all that it calls. ``depth`` 0: no limit. ``pids`` empty: everybody;
-    ``follow``: their children too. ``options``: names, with ``no`` before what is switched off. ``clock`` empty:
-    monotonic time. ``buffer_kb``: of each CPU, 0: as the kernel has it. ``dynamic``: made before ``events``, which may
-    name them. ``tag``: what the instance is called, after our prefix; a process has one of a name."""
+    ``follow``: their children too. ``threshold_us``: only returns of calls that took longer, no entries. ``options``:
+    names, with ``no`` before what is switched off. ``clock`` empty: as the kernel has it. ``buffer_kb``: of each CPU,
+    0: as the kernel has it. ``dynamic``: made before ``events``, which may name them. ``tag``: what the instance is
+    called, after our prefix; a process has one of a name."""
 
     tracer: str = "nop"
     functions: tuple[str, ...] = ()
@@ -40,6 +41,7 @@ class Setup:
     depth: int = 0
     pids: tuple[int, ...] = ()
     follow: bool = True
+    threshold_us: int = 0
     events: tuple[EventSetup, ...] = ()
     options: tuple[str, ...] = ()
     clock: str = "mono"
