@@ -32,7 +32,14 @@ SYSTEM_MODULES = {
 HEAVY_MODULES = {"numpy", "asyncio", "inspect", "typing_extensions", "logging", "multiprocessing", "drgn", "symbolic"}
 POSSESSIVE_GROUPS = (")*+", ")++", ")?+", "(?>")
 #: Modules that work on columns may import numpy, and others may import them inside functions only.
-COLUMN_MODULES = {"probescope.collect.columns", "probescope.collect.ftrace.live", "probescope.views.graph.others"}
+COLUMN_MODULES = {
+    "probescope.collect.columns",
+    "probescope.collect.ftrace.live",
+    "probescope.debuginfo.crossrefs",
+    "probescope.debuginfo.crossrefs_code",
+    "probescope.views.graph.others",
+    "probescope.views.whois.kernel",
+}
 #: Readers of recordings and programs over them: columns all through, but for the packages' own fronts; opened inside
 #: functions only.
 COLUMN_ROOMS = ("probescope.formats.", "probescope.evaluate.columns.", "probescope.collect.stream.")

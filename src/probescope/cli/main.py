@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain": ("explain", "how a probe or program would be traced here, and why"),
     "doctor": ("doctor", "what this kernel and these privileges can do"),
     "demo": ("demo", "three questions answered on this machine, explained line by line"),
+    "probe": ("probe", "probe functions and lines of programs and the kernel, with their variables"),
     "graph": ("graph", "trace functions of the kernel and all that they call"),
     "ftrace": ("ftrace", "record, report, start, show, list... as trace-cmd does"),
     "flame": ("flame", "draw counted stacks as a flame graph"),
@@ -28,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "annotate": ("annotate", "show the instructions of recorded functions with their costs"),
     "diff": ("diff", "compare the samples of recordings"),
     "script": ("script", "print the events of a recording"),
+    "whois": ("whois", "find the function behind a message, an address or an error"),
     "stat": ("stat", "count events of a command, of processes or of the machine"),
     "completion": ("completion", "print shell completion for bash, zsh or fish"),
 }
@@ -36,7 +38,6 @@ _SCHED = "probescope record -e 'sched:*' -a -- sleep 5, then script, run -i perf
 PEERS = {
     # what other tools call it: what it is here
     "trace": "system calls: probescope run -e 'tracepoint:syscalls:sys_enter_openat { print(args) }'",
-    "probe": "nothing has to be defined first: probescope run -e 'uprobe:PROGRAM:FUNCTION { print(args) }'",
     "sched": _SCHED,
     "timechart": _SCHED,
     "evlist": "probescope report --header-only",
