@@ -13,7 +13,8 @@ from probescope.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from probescope.formats.tracing.calls import CallColumns, CallTotals
+    from probescope.formats.tracing.call_totals import CallTotals
+    from probescope.formats.tracing.calls import CallColumns
     from probescope.views.graph.tree import Look, Row
 
 EXAMPLES = """examples:
@@ -186,7 +187,7 @@ def tell(text: str) -> None:
 
 
 def _shown(args: argparse.Namespace, source: Any, write: Callable[[str], Any]) -> int:
-    from probescope.formats.tracing.calls import CallTotals
+    from probescope.formats.tracing.call_totals import CallTotals
 
     totals = CallTotals()
     summed = args.summary or args.histogram or args.callers or args.flame

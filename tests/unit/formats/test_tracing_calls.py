@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from probescope.formats.tracing.calls import ENTRY, RETURN, CallColumns, CallTotals
+from probescope.formats.tracing.call_totals import CallTotals
+from probescope.formats.tracing.calls import ENTRY, RETURN, CallColumns
 
 
 def columns(rows):

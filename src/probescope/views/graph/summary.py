@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from probescope.formats.tracing.calls import FunctionTotal
+    from probescope.formats.tracing.call_totals import FunctionTotal
 
 WIDTH = 40
 

@@ -19,12 +19,13 @@ from typing import NamedTuple
 
 from probescope.frozen import dataclass
 
-HEADER = """\
-# tracer: function_graph
-#
-# CPU  DURATION                  FUNCTION CALLS
-# |     |   |                     |   |   |   |
-"""
+_HEADS = (  # as Look names them: the two lines of each column
+    ("abstime", "     TIME       ", "      |         "),
+    ("cpu", " CPU", " |  "),
+    ("proc", "  TASK/PID       ", "   |    |        "),
+    ("duration", "  DURATION   ", "   |   |      "),
+)
+_CALLS = ("               FUNCTION CALLS\n", "               |   |   |   |\n")
 MARKS = (
     (1_000_000_000, "$"),
     (100_000_000, "@"),
@@ -36,12 +37,14 @@ MARKS = (
 RULE = " ------------------------------------------\n"
 _PROCESS_WIDTH, _COMM = 14, 7
 _ERRORS = (1 << 64) - 4095
+_INT_ERRORS = (1 << 32) - 4095
 _COLORS = {"$": "31", "@": "31", "*": "31", "#": "31", "!": "33", "+": "36"}
 
 
 class Row(NamedTuple):
     """One entry or return; or, with ``text``, another event among them. ``duration`` in ns, of returns. ``value``: what
-    was returned, ``None`` if that is not known."""
+    was returned, ``None`` if that is not known. ``args``: of an entry, as they are in registers. ``overrun``: of a
+    return, calls that the tracer had no room for."""
 
     cpu: int
     tid: int
@@ -52,14 +55,17 @@ class Row(NamedTuple):
     value: int | None = None
     time: int = 0
     caller: int = 0
+    args: tuple[int, ...] = ()
+    overrun: int = 0
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
     """``tail``: the function's name after its closing brace. ``proc``, ``abstime``, ``overhead``, ``duration``,
-    ``cpu``: columns, as the kernel's funcgraph options name them. ``irq``: first and last address of the code that
-    interrupts enter by."""
+    ``cpu``, ``overrun``: columns, as the kernel's funcgraph options name them. ``values``: what was returned, ``hex``:
+    errors too in hexadecimal, ``ret``: in the words of Linux 6.13 and newer. ``irq``: first and last address of the
+    code that interrupts enter by. ``threads``: what follows an entry is looked for in its thread, not on its CPU."""
 
     tail: bool = False
     proc: bool = False
@@ -67,8 +73,12 @@ class Look:
     overhead: bool = True
     duration: bool = True
     cpu: bool = True
+    overrun: bool = False
     values: bool = False
+    hex: bool = False
+    ret: bool = False
     irq: tuple[int, int] = (0, 0)
+    threads: bool = False
     color: bool = False
 
 
@@ -76,26 +86,38 @@ PLAIN = Look()
 
 
 class Tree:
-    """``name`` of a function's address, ``comm`` of a thread. ``feed`` gives lines; rows that wait for what follows
-    them on their CPU are kept for the next call, once."""
+    """``name`` of a function's address, ``comm`` of a thread, ``arguments`` of a function as text. ``feed`` gives
+    lines; rows that wait for what follows them are kept for the next call, once."""
 
     def __init__(
-        self, name: Callable[[int], str], comm: Callable[[int], str], cpus: int = 1, look: Look = PLAIN
+        self,
+        name: Callable[[int], str],
+        comm: Callable[[int], str],
+        cpus: int = 1,
+        look: Look = PLAIN,
+        arguments: Callable[[int, tuple[int, ...]], str] | None = None,
     ) -> None:
         self.name, self.comm, self.look = name, comm, look
+        self._arguments = arguments
         self._cpu_width = len(str(max(cpus - 1, 0)))
         self._task: dict[int, int] = {}
         self._entered: dict[tuple[int, int], int] = {}
+        self._depth: dict[int, int] = {}
         self._in_irq: dict[int, int] = {}
         self._waiting: list[Row] = []
 
     def header(self) -> str:
-        return HEADER
+        shown = [(one, two) for name, one, two in _HEADS if getattr(self.look, name)]
+        lines = ("".join(texts) + end for texts, end in zip(_both(shown), _CALLS, strict=True))
+        return "# tracer: function_graph\n#\n" + "".join(f"#{line}" for line in lines)
+
+    def _key(self, row: Row) -> int:
+        return row.tid if self.look.threads else row.cpu
 
     def feed(self, rows: Sequence[Row], *, final: bool = False) -> Iterator[str]:
         waited = len(self._waiting)
         rows = [*self._waiting, *rows]
-        follows = _followers(rows)
+        follows = _followers(rows, self._key)
         end = len(rows)
         if not final:
             open_ = (i for i, (row, n) in enumerate(zip(rows, follows, strict=True)) if n < 0 and _is_entry(row))
@@ -113,13 +135,18 @@ class Tree:
         self._waiting = [row for i, row in enumerate(rows[end:], end) if i not in done]
 
     def _row(self, row: Row, leaf: Row | None) -> Iterator[str]:
-        yield from self._switch(row)
+        if not self.look.threads:
+            yield from self._switch(row)
         if row.text:
-            yield f"{self._prologue(row)}{self._blank()}{'  ' * row.depth}/* {row.text} */\n"
+            yield self._comment(row)
         elif row.returns:
+            self._depth[self._key(row)] = row.depth - 1
             yield self._closing(row)
+            if self.look.overrun:
+                yield f" (Overruns: {row.overrun})\n"
             yield from self._irq_end(row)
         else:
+            self._depth[self._key(row)] = row.depth - (leaf is not None)
             yield from self._irq_begin(row)
             yield self._entry(row, leaf)
             if leaf is not None:
@@ -129,27 +156,40 @@ class Tree:
 
     def _entry(self, row: Row, leaf: Row | None) -> str:
         indent = "  " * row.depth
-        caller = f" /* <-{self.name(row.caller)} */" if row.caller else ""
+        caller = f"<-{self.name(row.caller)}" if row.caller else ""
+        args = self._arguments(row.func, row.args) if row.args and self._arguments else ""
+        call = f"{self.name(row.func)}({args})"
         if leaf is not None:
-            time = self._time(leaf.duration)
-            value = self._value(leaf)
-            note = f" /*{value} */" if value else ""
-            return f"{self._prologue(row)}{time}{indent}{self.name(row.func)}();{caller}{note}\n"
-        self._entered[row.cpu, row.depth] = row.func
-        return f"{self._prologue(row)}{self._blank()}{indent}{self.name(row.func)}() {{{caller}\n"
+            value = f"{caller} {self._value(leaf)}".strip()
+            note = f" /* {value} */" if value else ""
+            return f"{self._prologue(row)}{self._time(leaf.duration)}{indent}{call};{note}\n"
+        self._entered[self._key(row), row.depth] = row.func
+        note = f" /* {caller} */" if caller else ""
+        return f"{self._prologue(row)}{self._blank()}{indent}{call} {{{note}\n"
 
     def _closing(self, row: Row) -> str:
-        known = self._entered.pop((row.cpu, row.depth), 0) == row.func
+        known = self._entered.pop((self._key(row), row.depth), 0) == row.func
         value = self._value(row)
-        note = f" /* {self.name(row.func)}{value} */" if value or self.look.tail or not known else ""
+        note = f" /* {f'{self.name(row.func)} {value}'.rstrip()} */" if value or self.look.tail or not known else ""
         return f"{self._prologue(row)}{self._time(row.duration)}{'  ' * row.depth}}}{note}\n"
+
+    def _comment(self, row: Row) -> str:
+        """At the depth of the call that is open, as the kernel has it: not indented where that is the outermost."""
+        depth = self._depth.get(self._key(row), 0)
+        indent = "  " * (depth + 1) if depth > 0 else ""
+        return f"{self._prologue(row)}{self._blank()}{indent}/* {row.text} */\n"
 
     def _value(self, row: Row) -> str:
         """Error codes in decimal, all else in hexadecimal."""
         if row.value is None or not self.look.values:
             return ""
+        sign = "ret=" if self.look.ret else "= "
         number = row.value
-        return f" = {number - (1 << 64)}" if number >= _ERRORS else f" = {number:#x}"
+        if not self.look.hex:
+            for errors, bits in ((_ERRORS, 64), (_INT_ERRORS, 32)):
+                if errors <= number < 1 << bits:
+                    return f"{sign}{number - (1 << bits)}"
+        return f"{sign}{number:#x}"
 
     def _prologue(self, row: Row) -> str:
         out = f"{row.time // 1_000_000_000:5d}.{row.time // 1000 % 1_000_000:06d} |  " if self.look.abstime else ""
@@ -214,11 +254,15 @@ def _is_leaf(entry: Row, row: Row) -> bool:
     return row.returns and not row.text and row.tid == entry.tid and row.func == entry.func
 
 
-def _followers(rows: Sequence[Row]) -> list[int]:
-    """For each row the next one on its CPU, -1 if there is none yet."""
+def _followers(rows: Sequence[Row], key: Callable[[Row], int]) -> list[int]:
+    """For each row the next one of its CPU or thread, -1 if there is none yet."""
     out = [-1] * len(rows)
     last: dict[int, int] = {}
     for i in range(len(rows) - 1, -1, -1):
-        out[i] = last.get(rows[i].cpu, -1)
-        last[rows[i].cpu] = i
+        out[i] = last.get(key(rows[i]), -1)
+        last[key(rows[i])] = i
     return out
+
+
+def _both(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    return [one for one, _ in pairs], [two for _, two in pairs]
