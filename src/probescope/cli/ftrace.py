@@ -14,6 +14,20 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module, what it does)
     "record": ("ftrace_record", "record events and functions into a trace.dat"),
+    "start": ("ftrace_started", "start tracing, and leave it on"),
+    "set": ("ftrace_started", "change what was started"),
+    "stop": ("ftrace_started", "stop recording into the buffers"),
+    "restart": ("ftrace_started", "record into them again"),
+    "clear": ("ftrace_started", "empty them"),
+    "extract": ("ftrace_started", "write what they hold into a trace.dat"),
+    "reset": ("ftrace_started", "end what was started, and put everything back"),
+    "show": ("ftrace_look", "print what the buffers hold, in the kernel's own words"),
+    "stream": ("ftrace_stream", "trace and print at once, until ^C"),
+    "snapshot": ("ftrace_look", "take, print or free a snapshot"),
+    "stat": ("ftrace_look", "show what was started, and how full it is"),
+    "mark": ("ftrace_look", "write a line of your own among the events"),
+    "stack": ("ftrace_look", "the deepest stack that the kernel has had"),
+    "list": ("ftrace_list", "list events, tracers, functions, options, clocks, buffers"),
 }
 INSTEAD = {
     "profile": "probescope flame --off-cpu, and probescope latency A to B, show what tasks wait for",

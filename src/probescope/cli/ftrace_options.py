@@ -34,6 +34,7 @@ REFUSED = {
     "-H": _PROFILE,
     "--profile": _PROFILE,
     "--by-comm": _PROFILE,
+    "--fork": "the shell's & does that",
     "--tsc2nsec": "-C mono counts nanoseconds by itself, as cheaply",
 }
 DEFAULT_KB = 4096
@@ -239,6 +240,9 @@ class _Folding:
 
     def finished(self, *, everything: bool) -> tuple[BufferPlan, ...]:
         self._close()
+        main = self._done[0]
+        if len(self._done) > 1 and not (main.events or main.tracer != "nop" or everything):
+            self._done.pop(0)
         if everything:
             first = self._done[0]
             self._done[0] = replace(first, events=(self._event("all"), *first.events))

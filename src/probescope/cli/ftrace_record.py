@@ -13,7 +13,7 @@ from probescope.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from probescope.collect.ftrace.record_plan import Recorded, RecordPlan
+    from probescope.collect.ftrace.record_plan import CpuLoss, Recorded, RecordPlan
 
 EXAMPLES = """examples:
   probescope ftrace record -e sched -- sleep 1
@@ -115,7 +115,12 @@ def told(done: Recorded, *, quiet: bool) -> list[str]:
     out = [] if quiet else [f"wrote {done.path}: {done.events:,} events, {done.size / (1 << 20):.3f} MB"]
     if done.cut and not quiet:
         out.append(f"{done.cut / (1 << 20):.1f} MB of older events were left out, as -m says")
-    for loss in done.losses:
+    return out + lost(done.losses)
+
+
+def lost(losses: Sequence[CpuLoss]) -> list[str]:
+    out = []
+    for loss in losses:
         where = f"CPU {loss.cpu}" + (f" of {loss.buffer}" if loss.buffer else "")
         out.append(f"LOST: {loss.overrun + loss.dropped:,} events of {where} that its buffer had no room for: -b KB")
     return out

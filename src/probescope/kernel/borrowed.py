@@ -94,6 +94,11 @@ class Borrowed:
         except OSError as e:
             raise SessionError(f"cannot write down in {FOLDER} what has to be undone: {e.strerror}") from None
 
+    @property
+    def undo(self) -> list[tuple[str, str, bool]]:
+        """What ``close`` would write, first thing last."""
+        return list(self._undo)
+
     def hand_over(self) -> list[tuple[str, str, bool]]:
         """What undoes all, for somebody else to keep: nothing is put back by this one any more."""
         undo, self._undo = self._undo, []

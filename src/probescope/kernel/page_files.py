@@ -41,17 +41,17 @@ class Funnel:
 
 
 class PageFile:
-    """``base``: the buffer's folder in tracefs. ``path``: the file, made anew. ``most``: bytes that are kept of the
-    latest, in halves: a second file ``path.old`` has what came before; 0: all. Raises KernelError for the kernel's
-    side, OSError for the file's."""
+    """``source``: a CPU's trace_pipe_raw or snapshot_raw. ``path``: the file, made anew. ``most``: bytes that are
+    kept of the latest, in halves: a second file ``path.old`` has what came before; 0: all. Raises KernelError for the
+    kernel's side, OSError for the file's."""
 
-    def __init__(self, base: str, cpu: int, path: str, funnel: Funnel, most: int = 0) -> None:
+    def __init__(self, source: str, cpu: int, path: str, funnel: Funnel, most: int = 0) -> None:
         self.cpu, self.path, self._funnel = cpu, path, funnel
         self.size = 0
         self.dropped = 0
         self._page = host().page_size
         self._half = most // 2 // self._page * self._page
-        self._told = f"{base}/per_cpu/cpu{cpu}/trace_pipe_raw"
+        self._told = source
         self._out = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         try:
             self._fd = os.open(self._told, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

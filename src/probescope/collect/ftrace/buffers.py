@@ -14,20 +14,22 @@ from probescope.collect.ftrace.arming import unused_top
 from probescope.collect.ftrace.choosing import Chosen, Events
 from probescope.collect.ftrace.places import Place
 from probescope.collect.ftrace.record_plan import BufferPlan, CpuLoss, EventChoice, TracePlan
-from probescope.errors import KernelError, PermissionDenied, UsageError
+from probescope.errors import KernelError, PermissionDenied, SessionError, UsageError
 from probescope.kernel import tracefs
-from probescope.kernel.borrowed import Borrowed
+from probescope.kernel.borrowed import Borrowed, tracers_at_work
 
 MOST_PIDS = 256
 """That one write takes: set_event_pid looks at no more than a page."""
 
 
 class Buffers:
-    """``make(name)`` makes an instance and gives its folder. ``close`` removes all, ``keep`` leaves them. Raises
+    """``make(name)`` makes an instance and gives its folder. ``close`` removes all; ``hand_over`` leaves them, and
+    gives what undoes the rest. ``owned`` false: the instances are there already and stay, also after a mistake. Raises
     KernelError, SessionError, UsageError and ProbeError for what is not there."""
 
-    def __init__(self, plan: TracePlan, make: Callable[[str], str]) -> None:
+    def __init__(self, plan: TracePlan, make: Callable[[str], str], *, owned: bool = True) -> None:
         self.plan = plan
+        self.owned = owned
         self.borrowed = Borrowed()
         self.places: list[Place] = []
         self.enabled: dict[str, set[str]] = {}
@@ -67,7 +69,8 @@ class Buffers:
     # --- writing
 
     def _write(self, b: BufferPlan, place: Place) -> None:
-        tracefs.write("tracing_on", "0", place.base)
+        if self.owned:
+            tracefs.write("tracing_on", "0", place.base)
         self._clock(b, place)
         for file, text in (("buffer_size_kb", str(b.size_kb or "")), ("tracing_cpumask", b.cpumask)):
             if text:
@@ -93,6 +96,8 @@ class Buffers:
             for name in names:
                 # a word without an end is looked at when the file is closed, and what is wrong with it is not told
                 self._function(file, name, lambda text, f=file: place.write(f, text))  # type: ignore[misc]
+        if b.graph or (self.plan.depth and b.tracer == "function_graph"):
+            _alone(place)
         for name in b.graph:
             self._function("set_graph_function", name, lambda text: place.everywhere("set_graph_function", text))
         if self.plan.depth and b.tracer == "function_graph":
@@ -197,8 +202,16 @@ class Buffers:
         """The text of per_cpu/cpuN/stats for each buffer and CPU."""
         return [(p, cpu, tracefs.read(f"per_cpu/cpu{cpu}/stats", p.base)) for p in self.places for cpu in cpus]
 
+    def hand_over(self) -> list[tuple[str, str, bool]]:
+        undo = self.borrowed.hand_over()
+        self.borrowed.close()
+        self.places = []
+        return undo
+
     def close(self) -> None:
         """Removes all, and puts back what was borrowed."""
+        if not self.owned:
+            self.places = []
         self.stop()
         for place in self.places:
             if place.private:
@@ -206,6 +219,14 @@ class Buffers:
                 tracefs.remove_instance(place.base)
         self.places = []
         self.borrowed.close()
+
+
+def _alone(place: Place) -> None:
+    """Roots and depth may be unset, and all the same mean something to whoever traces already."""
+    for name, tracer in tracers_at_work(place.base):
+        if tracer == "function_graph":
+            what = f"{name} of tracefs is traced by {tracer}, and roots and depth are one for the machine"
+            raise SessionError(what, hints=["its owner, or trace-cmd reset, ends it; -l FUNCTION needs no roots"])
 
 
 def loss_of(buffer: str, cpu: int, stats: str) -> CpuLoss:

@@ -21,7 +21,7 @@ from probescope.collect.ftrace.places import Place
 from probescope.collect.ftrace.record_plan import Recorded, RecordPlan, TracePlan
 from probescope.collect.ftrace.spools import Spools
 from probescope.errors import SessionError
-from probescope.formats.tracedat.writer import Pages, write_tracedat
+from probescope.formats.tracedat.writer import Head, write_tracedat
 from probescope.frozen import replace
 from probescope.kernel import tracefs
 from probescope.kernel.child import Child
@@ -86,7 +86,7 @@ class _Run:
         return replace(
             done,
             losses=tuple(loss for place, cpu, text in stats if (loss := loss_of(place.name, cpu, text)).any),
-            events=sum(_read_events(text) for _, _, text in stats),
+            events=sum(read_events(text) for _, _, text in stats),
             signal=self._signals.stop_asked,
             exit_code=self._child.exit_code() if self._child else 0,
         )
@@ -138,15 +138,7 @@ class _Run:
             self._options += [option for pid in p.trace.pids if (option := about.proc_map(pid))]
         head = about.head(buffers.enabled, p.trace.buffers[0].clock, p.version, p.compression)
         options = (*self._options, *about.options(stats, max(possible_cpus()) + 1))
-        part = f"{p.path}.part"
-        pages = spools.pages()
-        if pages[0].name:
-            pages.insert(0, Pages("", dict.fromkeys(spools.cpus, ())))
-        with _writing(p.path):
-            with open(part, "wb") as file:
-                write_tracedat(file, replace(head, options=options), pages)
-            os.replace(part, p.path)
-        done = Recorded(p.path, os.path.getsize(p.path), spools.bytes, cut=spools.cut)
+        done = put_together(replace(head, options=options), spools, p.path)
         spools.close()
         spools.remove()
         self._spools = None
@@ -167,11 +159,21 @@ class _Run:
             self._child.close()
 
 
+def put_together(head: Head, spools: Spools, path: str) -> Recorded:
+    """The file, whole or not at all. Raises SessionError where it cannot be written."""
+    part = f"{path}.part"
+    with _writing(path):
+        with open(part, "wb") as file:
+            write_tracedat(file, head, spools.pages())
+        os.replace(part, path)
+    return Recorded(path, os.path.getsize(path), spools.bytes, cut=spools.cut)
+
+
 def _tag(name: str) -> str:
     return f"record_{name}" if name else "record"
 
 
-def _read_events(stats: str) -> int:
+def read_events(stats: str) -> int:
     told = next((line for line in stats.splitlines() if line.startswith("read events:")), "")
     number = told.partition(":")[2].strip()
     return int(number) if number.isdigit() else 0

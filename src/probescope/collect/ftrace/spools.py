@@ -19,9 +19,12 @@ MOST_MOVES = 64
 
 
 class Spools:
-    """``most``: bytes of each CPU that are kept; 0: all. Raises KernelError, OSError."""
+    """``most``: bytes of each CPU that are kept; 0: all. ``file``: of each CPU's folder. Raises KernelError and
+    OSError."""
 
-    def __init__(self, places: list[Place], cpus: list[int], path: str, most: int) -> None:
+    def __init__(
+        self, places: list[Place], cpus: list[int], path: str, most: int, *, file: str = "trace_pipe_raw"
+    ) -> None:
         self.places, self.cpus = places, cpus
         self._funnel = Funnel()
         self.files: list[tuple[Place, PageFile]] = []
@@ -29,7 +32,8 @@ class Spools:
             for place in places:
                 prefix = f"{path}.{place.name}" if place.name else path
                 for cpu in cpus:
-                    one = PageFile(place.base, cpu, f"{prefix}.cpu{cpu}", self._funnel, most)
+                    source = f"{place.base}/per_cpu/cpu{cpu}/{file}"
+                    one = PageFile(source, cpu, f"{prefix}.cpu{cpu}", self._funnel, most)
                     self.files.append((place, one))
         except BaseException:
             self.close()
@@ -67,10 +71,11 @@ class Spools:
         return sum(file.dropped for _, file in self.files)
 
     def pages(self) -> list[Pages]:
-        """For ``write_tracedat``."""
-        return [
+        """For ``write_tracedat``, which wants a buffer without a name first."""
+        out = [
             Pages(place.name, {f.cpu: pieces(f.files) for p, f in self.files if p is place}) for place in self.places
         ]
+        return out if not out[0].name else [Pages("", dict.fromkeys(self.cpus, ())), *out]
 
     def close(self) -> None:
         for _, file in self.files:
