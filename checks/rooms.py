@@ -42,7 +42,12 @@ COLUMN_MODULES = {
 }
 #: Readers of recordings and programs over them: columns all through, but for the packages' own fronts; opened inside
 #: functions only.
-COLUMN_ROOMS = ("probescope.formats.", "probescope.evaluate.columns.", "probescope.collect.stream.")
+COLUMN_ROOMS = (
+    "probescope.formats.",
+    "probescope.evaluate.columns.",
+    "probescope.collect.stream.",
+    "probescope.store.build.",
+)
 PRINTING_ROOMS = {"cli"}
 OPENERS = {"open", "Path", "listdir", "scandir", "stat", "readlink", "walk"}
 

@@ -7,8 +7,8 @@ recordings, what completes names and what writes docs/store.md all read this.
   no ``ts`` and no ``dur``; one that had not ended has no ``end_ts`` and no ``dur``.
 - Numbers of rows (``id``, ``utid``, ``upid``) are the store's own. A thread number that the kernel gave out again is
   another thread: another ``utid``.
-- An arrow in the type (``refers``) says whose number a column holds. Where several recordings are opened together, these are shifted, so that
-  they stay unique, and ``recording`` tells the recordings apart.
+- An arrow in the type (``refers``) says whose number a column holds. Where several recordings are opened together,
+  these are shifted, so that they stay unique, and ``recording`` tells the recordings apart.
 - Each kind of event that has fields also has a table of its own, called as the event is: ``"sched:sched_switch"``. It
   has the columns of ``FIELDS`` and then the event's. A field that is called as one of these is called ``field_NAME``.
 """
@@ -47,7 +47,7 @@ SEVERITIES = {
 @dataclass(frozen=True, slots=True)
 class Column:
     """``type``: DuckDB's. ``refers``: the table whose number it holds. ``null``: what stands for NULL where columns are
-    numbers of numpy."""
+    numbers of numpy; ``nullable``: whether anything does."""
 
     name: str
     type: str
@@ -55,6 +55,7 @@ class Column:
     unit: str = ""
     refers: str = ""
     null: int = -1
+    nullable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +259,11 @@ THREAD_STATE = Table(
         _id("number of the row", "thread_state"),
         *_slice("when it began", "when it ended"),
         _utid(),
-        Column("state", TEXT, ", ".join(STATES)),
+        Column("state", TEXT, ", ".join(STATES) + "; NULL before the first thing that is known of it"),
         Column("cpu", INT, "where it runs; of other states, where it ran last"),
         Column("wakeup", BIG, "of runnable rows, the wake-up: NULL if it had to leave the CPU", refers="wakeup"),
         _utid("of runnable rows, who woke it up", "waker_utid"),
         Column("preempted", FLAG, "of runnable rows: it had to leave a CPU, and was not woken up"),
-        _id("of runnable rows, who ran when it had to leave or wait: the slice that followed", "sched_slice", "behind"),
     ),
     key="id",
 )

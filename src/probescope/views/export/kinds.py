@@ -5,6 +5,10 @@ from __future__ import annotations
 from probescope.frozen import dataclass
 
 
+EVENTS = ("perf.data", "trace.dat")
+TEXTS = ("text of ftrace", "text of perf")
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """``endings``: of files' names, the longest first; ``by``: what is kept apart if nothing is said, see
@@ -13,11 +17,10 @@ class Kind:
     about: str
     endings: tuple[str, ...]
     by: str = "thread"
-    inputs: tuple[str, ...] = ("perf.data", "trace.dat", "folded")
+    inputs: tuple[str, ...] = (*EVENTS, *TEXTS, "folded")
     seeks: bool = False
 
 
-_EVENTS = ("perf.data", "trace.dat")
 KINDS: dict[str, Kind] = {
     "folded": Kind("stacks with their weight, a line each", (".folded", ".collapsed"), by="comm"),
     "pprof": Kind("go tool pprof", (".pb.gz", ".pprof", ".prof", ".pb")),
@@ -25,9 +28,9 @@ KINDS: dict[str, Kind] = {
     "csv": Kind("a row an event", (".csv",)),
     "jsonl": Kind("an object an event, with nested fields and stacks", (".jsonl", ".ndjson")),
     "parquet": Kind("a row an event, for DuckDB, pandas, Spark", (".parquet",)),
-    "perf.data": Kind("perf: a part of a perf.data, the events of a trace.dat", (".data",), inputs=_EVENTS, seeks=True),
-    "trace.dat": Kind("trace-cmd: a part of a trace.dat", (".dat",), inputs=_EVENTS[1:], seeks=True),
-    "perfetto": Kind("ui.perfetto.dev, with SQL", (".perfetto-trace", ".pftrace", ".perfetto"), inputs=_EVENTS),
+    "perf.data": Kind("perf: a part of a perf.data, the events of a trace.dat", (".data",), inputs=EVENTS, seeks=True),
+    "trace.dat": Kind("trace-cmd: a part of a trace.dat", (".dat",), inputs=EVENTS[1:], seeks=True),
+    "perfetto": Kind("ui.perfetto.dev, with SQL", (".perfetto-trace", ".pftrace", ".perfetto"), inputs=(*EVENTS, *TEXTS)),
     "firefox": Kind("profiler.firefox.com", (".firefox.json", ".profile.json")),
     "speedscope": Kind("speedscope.app", (".speedscope.json", ".speedscope")),
 }

@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from probescope.collect.recorded.kernel_stacks import KernelStacks
 from probescope.collect.recorded.symbols import Frame
 from probescope.errors import UsageError
 from probescope.frozen import dataclass
 from probescope.model.recording import EventBatch, EventType, LostEvents, Machine, Ragged
-from probescope.views.export.kernel_stacks import KernelStacks
 
 if TYPE_CHECKING:
     import numpy as np
