@@ -13,6 +13,7 @@ from probescope.lang.bt.config_about import ABOUT, VARIABLES
 from probescope.lang.bt.functions import FUNCTIONS, Function
 from probescope.model.probe import SHORT_NAMES
 from probescope.store import schema
+from probescope.store.columns import Column
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -84,7 +85,7 @@ Made from the tables in `src/probescope/store/schema.py` (`python -m checks.refe
 """
 
 
-def _rows(columns: tuple[schema.Column, ...]) -> str:
+def _rows(columns: tuple[Column, ...]) -> str:
     out = ["| column | type | what it is |\n|---|---|---|\n"]
     for c in columns:
         table = f" → `{c.refers}`" if c.refers else ""

@@ -15,13 +15,10 @@ recordings, what completes names and what writes docs/store.md all read this.
 
 from __future__ import annotations
 
-from probescope.frozen import dataclass
+from probescope.store.columns import BIG, FLAG, INT, NO_NUMBER, NS, TEXT, Column, Table, a_slice, ident, thread, time
 
 VERSION = 1
 """Of the layout: stores of another one are built anew."""
-
-NS = "ns"
-BIG, INT, TEXT, FLAG = "BIGINT", "INTEGER", "VARCHAR", "BOOLEAN"
 
 IDLE = 0
 """``utid`` and ``upid`` of the idle threads of all CPUs, which have one number: 0."""
@@ -44,67 +41,14 @@ SEVERITIES = {
 """Values of ``stats.severity``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """``type``: DuckDB's. ``refers``: the table whose number it holds. ``null``: what stands for NULL where columns are
-    numbers of numpy; ``nullable``: whether anything does."""
-
-    name: str
-    type: str
-    about: str
-    unit: str = ""
-    refers: str = ""
-    null: int = -1
-    nullable: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """``key``: the column by which others refer to a row; empty if none do. ``order``: the column by which rows are
-    ordered in the file."""
-
-    name: str
-    about: str
-    columns: tuple[Column, ...]
-    key: str = ""
-    order: str = "ts"
-
-    def column(self, name: str) -> Column | None:
-        return next((c for c in self.columns if c.name == name), None)
-
-
-NO_NUMBER = -(1 << 63)
-
-
-def _ts(about: str, name: str = "ts") -> Column:
-    return Column(name, BIG, about, NS)
-
-
-def _utid(about: str = "the thread", name: str = "utid") -> Column:
-    return Column(name, INT, about, refers="thread")
-
-
-def _id(about: str, refers: str, name: str = "id") -> Column:
-    return Column(name, BIG, about, refers=refers)
-
-
-def _slice(begin: str, end: str) -> tuple[Column, ...]:
-    """The times of something that lasts."""
-    return (
-        _ts(f"{begin}; NULL if that was before the recording, or lost"),
-        Column("dur", BIG, "how long; NULL if the begin or the end is not known", NS),
-        _ts(f"{end}; NULL if that was after the recording, or lost", "end_ts"),
-    )
-
-
 CPU = Column("cpu", INT, "the CPU")
-EVENT = _id("the event that tells of it", "event", "event")
+TELLS = ident("the event that tells of it", "event", "event")
 
 FIELDS: tuple[Column, ...] = (
-    _id("the event", "event", "event"),
-    _ts("when"),
+    ident("the event", "event", "event"),
+    time("when"),
     CPU,
-    _utid("the thread that was on the CPU"),
+    thread("the thread that was on the CPU"),
 )
 """What tables of single kinds of events begin with."""
 
@@ -124,8 +68,8 @@ RECORDING = Table(
         Column("clock", TEXT, "that gave the times, if the file tells"),
         Column("wall_offset", BIG, "what makes times of that clock those of the day (since 1970)", NS, null=NO_NUMBER),
         Column("offset_ns", BIG, "what was added to its times because it was asked for", NS, null=NO_NUMBER),
-        _ts("of the first event", "start_ts"),
-        _ts("of the last event", "end_ts"),
+        time("of the first event", "start_ts"),
+        time("of the last event", "end_ts"),
         Column("events", BIG, "how many there are"),
         Column("recorder", TEXT, "the program that wrote it"),
         Column("command", TEXT, "its command line"),
@@ -141,8 +85,8 @@ PROCESS = Table(
         Column("pid", INT, "the kernel's number (tgid)"),
         Column("parent_upid", INT, "the process that made it", refers="process"),
         Column("name", TEXT, "of its first thread, the last one that it had"),
-        _ts("when it was made; NULL if before the recording", "start_ts"),
-        _ts("when its last thread ended; NULL if not while recording", "end_ts"),
+        time("when it was made; NULL if before the recording", "start_ts"),
+        time("when its last thread ended; NULL if not while recording", "end_ts"),
         Column("cmdline", TEXT, "the program file of its last exec"),
     ),
     key="upid",
@@ -152,12 +96,12 @@ THREAD = Table(
     "thread",
     "Threads. A number that was used again is another thread. utid 0 are the idle threads of all CPUs.",
     (
-        _utid("number of the row"),
+        thread("number of the row"),
         Column("tid", INT, "the kernel's number (pid, in the kernel's own words)"),
         Column("upid", INT, "its process; NULL if not known (trace.dat seldom tells)", refers="process"),
         Column("name", TEXT, "the last one that it had (comm)"),
-        _ts("when it was made; NULL if before the recording", "start_ts"),
-        _ts("when it ended; NULL if not while recording", "end_ts"),
+        time("when it was made; NULL if before the recording", "start_ts"),
+        time("when it ended; NULL if not while recording", "end_ts"),
         Column("main", FLAG, "whether it is the first one of its process"),
     ),
     key="utid",
@@ -166,7 +110,7 @@ THREAD = Table(
 THREAD_NAME = Table(
     "thread_name",
     "Names of threads over time: each holds until the next one of the same thread.",
-    (_utid(), _ts("from when on; NULL: from before the recording"), Column("name", TEXT, "the name (comm)")),
+    (thread(), time("from when on; NULL: from before the recording"), Column("name", TEXT, "the name (comm)")),
 )
 EVENT_KIND = Table(
     "event_kind",
@@ -185,10 +129,10 @@ EVENT_TABLE = Table(
     "event",
     "Everything that was recorded, in order of time.",
     (
-        _id("number of the row", "event"),
-        _ts("when"),
+        ident("number of the row", "event"),
+        time("when"),
         CPU,
-        _utid("the thread that was on the CPU"),
+        thread("the thread that was on the CPU"),
         Column("kind", INT, "what happened", refers="event_kind"),
         Column("period", BIG, "how many happenings it stands for (1 for tracepoints)", "event_kind.unit"),
         Column("callsite", INT, "the stack that it was recorded with", refers="callsite"),
@@ -199,10 +143,10 @@ SAMPLE = Table(
     "sample",
     "Events that are samples: of CPU clocks, hardware counters, software events. Tracepoints with stacks are in event.",
     (
-        _id("the event", "event", "event"),
-        _ts("when"),
+        ident("the event", "event", "event"),
+        time("when"),
         CPU,
-        _utid("the thread that was on the CPU"),
+        thread("the thread that was on the CPU"),
         Column("kind", INT, "what was sampled", refers="event_kind"),
         Column("period", BIG, "what it stands for", "event_kind.unit"),
         Column("callsite", INT, "the stack, or the place alone; NULL if neither was recorded", refers="callsite"),
@@ -242,10 +186,10 @@ SCHED_SLICE = Table(
     "sched_slice",
     "Who was on which CPU: from one sched_switch of a CPU to its next one. The idle threads are among them (utid 0).",
     (
-        _id("number of the row", "sched_slice"),
-        *_slice("when the thread got the CPU", "when it left it"),
+        ident("number of the row", "sched_slice"),
+        *a_slice("when the thread got the CPU", "when it left it"),
         CPU,
-        _utid(),
+        thread(),
         Column("end_state", TEXT, "why it left: R (it had to), R+ (preempted), S, D, T, t, X, Z, P, I"),
         Column("prio", INT, "the kernel's priority: 120 is nice 0, below 100 is real time", null=NO_NUMBER),
     ),
@@ -256,13 +200,13 @@ THREAD_STATE = Table(
     "What threads did over time; the idle threads are left out. Runnable rows that begin with a wake-up are wake-up"
     " latencies.",
     (
-        _id("number of the row", "thread_state"),
-        *_slice("when it began", "when it ended"),
-        _utid(),
+        ident("number of the row", "thread_state"),
+        *a_slice("when it began", "when it ended"),
+        thread(),
         Column("state", TEXT, ", ".join(STATES) + "; NULL before the first thing that is known of it"),
         Column("cpu", INT, "where it runs; of other states, where it ran last"),
         Column("wakeup", BIG, "of runnable rows, the wake-up: NULL if it had to leave the CPU", refers="wakeup"),
-        _utid("of runnable rows, who woke it up", "waker_utid"),
+        thread("of runnable rows, who woke it up", "waker_utid"),
         Column("preempted", FLAG, "of runnable rows: it had to leave a CPU, and was not woken up"),
     ),
     key="id",
@@ -271,11 +215,11 @@ WAKEUP = Table(
     "wakeup",
     "Wake-ups: sched_waking where it was recorded, else sched_wakeup; and sched_wakeup_new.",
     (
-        _id("number of the row", "wakeup"),
-        _ts("when"),
+        ident("number of the row", "wakeup"),
+        time("when"),
         Column("cpu", INT, "where it was done"),
-        _utid("who is woken up"),
-        _utid("who was on the CPU that did it; not the cause where an interrupt did it", "waker_utid"),
+        thread("who is woken up"),
+        thread("who was on the CPU that did it; not the cause where an interrupt did it", "waker_utid"),
         Column("target_cpu", INT, "where it is to run"),
         Column("prio", INT, "of the thread that is woken up", null=NO_NUMBER),
         Column("interrupt", FLAG, "whether it was done in an interrupt; NULL if the event does not tell"),
@@ -287,10 +231,10 @@ SYSCALL = Table(
     "syscall",
     "System calls, from raw_syscalls:* or syscalls:*.",
     (
-        _id("number of the row", "syscall"),
-        *_slice("when it was entered", "when it returned"),
+        ident("number of the row", "syscall"),
+        *a_slice("when it was entered", "when it returned"),
         Column("cpu", INT, "where it was entered; where that is not known, where it returned"),
-        _utid(),
+        thread(),
         Column("nr", INT, "number of the call on its architecture"),
         Column("name", TEXT, "of the call; its number where it has none"),
         *(
@@ -306,10 +250,10 @@ IRQ = Table(
     "irq",
     "Interrupts: irq:irq_handler_* of devices, irq_vectors:* of the processor itself.",
     (
-        _id("number of the row", "irq"),
-        *_slice("when the handler was entered", "when it was done"),
+        ident("number of the row", "irq"),
+        *a_slice("when the handler was entered", "when it was done"),
         CPU,
-        _utid("the thread that was interrupted"),
+        thread("the thread that was interrupted"),
         Column("irq", INT, "number of the interrupt, or of the vector"),
         Column("name", TEXT, "of the handler (eth0-rx-0), or of the vector (local_timer)"),
         Column("handled", FLAG, "whether the handler took it for its own; NULL of vectors"),
@@ -320,13 +264,13 @@ SOFTIRQ = Table(
     "softirq",
     "Soft interrupts, from irq:softirq_*.",
     (
-        _id("number of the row", "softirq"),
-        *_slice("when it was entered", "when it was done"),
+        ident("number of the row", "softirq"),
+        *a_slice("when it was entered", "when it was done"),
         CPU,
-        _utid("the thread that was on the CPU"),
+        thread("the thread that was on the CPU"),
         Column("vec", INT, "its number"),
         Column("name", TEXT, "TIMER, NET_RX, SCHED, RCU..."),
-        _ts("when it was raised on this CPU, if that was recorded", "raised_ts"),
+        time("when it was raised on this CPU, if that was recorded", "raised_ts"),
     ),
     key="id",
 )
@@ -334,10 +278,10 @@ FUNC = Table(
     "func",
     "Calls of functions of the kernel, from ftrace's function_graph.",
     (
-        _id("number of the row", "func"),
-        *_slice("when it was entered", "when it returned"),
+        ident("number of the row", "func"),
+        *a_slice("when it was entered", "when it returned"),
         Column("cpu", INT, "where it returned; where that is not known, where it was entered"),
-        _utid(),
+        thread(),
         Column("function", TEXT, "its name; the address where it has none"),
         Column("depth", INT, "how deep below the first function that was traced"),
         Column("parent", BIG, "the call that it was called by", refers="func"),
@@ -364,23 +308,29 @@ COUNTER = Table(
     "Their values: each holds until the next one of the same track.",
     (
         Column("track", INT, "what has the value", refers="counter_track"),
-        _ts("from when on"),
+        time("from when on"),
         Column("value", "DOUBLE", "the value", "counter_track.unit"),
     ),
 )
 MARKER = Table(
     "marker",
     "Texts that programs wrote into the trace (trace_marker).",
-    (EVENT, _ts("when"), CPU, _utid("who wrote it"), Column("text", TEXT, "what was written, without its end of line")),
+    (
+        TELLS,
+        time("when"),
+        CPU,
+        thread("who wrote it"),
+        Column("text", TEXT, "what was written"),
+    ),
 )
 SPAN = Table(
     "span",
     "Spans that programs wrote into the trace: B|PID|NAME and E|PID nest in a thread, S|PID|NAME|COOKIE and F|... need"
     " not.",
     (
-        _id("number of the row", "span"),
-        *_slice("when it began", "when it ended"),
-        _utid("the thread that began it"),
+        ident("number of the row", "span"),
+        *a_slice("when it began", "when it ended"),
+        thread("the thread that began it"),
         Column("name", TEXT, "its name"),
         Column("depth", INT, "of spans that nest, how deep; NULL of others"),
         Column("parent", BIG, "of spans that nest, the one around it", refers="span"),
@@ -396,7 +346,7 @@ STATS = Table(
         Column("severity", TEXT, ", ".join(SEVERITIES)),
         Column("count", BIG, "how many, or how often"),
         CPU,
-        _ts("of the first"),
+        time("of the first"),
         Column("about", TEXT, "a sentence"),
         Column("advice", TEXT, "what helps, if anything does"),
     ),
@@ -427,14 +377,3 @@ TABLES: tuple[Table, ...] = (
     SPAN,
 )
 BY_NAME: dict[str, Table] = {t.name: t for t in TABLES}
-
-
-def quoted(name: str) -> str:
-    """A name as SQL takes it, whatever it holds."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def created(table: Table) -> str:
-    """The statement that makes it."""
-    columns = ", ".join(f"{quoted(c.name)} {c.type}" for c in table.columns)
-    return f"create table {quoted(table.name)} ({columns})"

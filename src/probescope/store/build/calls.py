@@ -14,7 +14,8 @@ import numpy as np
 from probescope.model import syscalls
 from probescope.store.build.pairing import Pairing, Pairs
 from probescope.store.build.sink import none
-from probescope.store.schema import NO_NUMBER, SYSCALL
+from probescope.store.columns import NO_NUMBER
+from probescope.store.schema import SYSCALL
 
 if TYPE_CHECKING:
     from probescope.model.recording import RawField

@@ -10,17 +10,8 @@ import numpy as np
 from probescope.store.build.interning import clean
 from probescope.store.build.reading import machine_texts, units
 from probescope.store.build.sink import none
-from probescope.store.schema import (
-    COUNTER,
-    COUNTER_TRACK,
-    EVENT_KIND,
-    NO_NUMBER,
-    PROCESS,
-    RECORDING,
-    THREAD,
-    THREAD_NAME,
-    quoted,
-)
+from probescope.store.columns import NO_NUMBER, quoted
+from probescope.store.schema import COUNTER, COUNTER_TRACK, EVENT_KIND, PROCESS, RECORDING, THREAD, THREAD_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

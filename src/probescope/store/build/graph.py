@@ -13,7 +13,8 @@ import numpy as np
 from probescope.formats.tracing.graph import ENTRIES, EXIT
 from probescope.store.build.pairing import Pairing, Pairs, by_lane
 from probescope.store.build.sink import none
-from probescope.store.schema import FUNC, NO_NUMBER
+from probescope.store.columns import NO_NUMBER
+from probescope.store.schema import FUNC
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from probescope.store.schema import IRQ, SOFTIRQ
 if TYPE_CHECKING:
     from probescope.store.build.kinds import KindBatch
     from probescope.store.build.sink import Sink
-    from probescope.store.schema import Table
+    from probescope.store.columns import Table
 
     Array = np.ndarray[Any, Any]
 

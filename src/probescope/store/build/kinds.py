@@ -9,7 +9,8 @@ import numpy as np
 from probescope.formats.tracing.fields import Records, is_text
 from probescope.model.recording import Ragged
 from probescope.store.build.sink import NUMBERS
-from probescope.store.schema import FIELDS, Column, Table
+from probescope.store.columns import Column, Table
+from probescope.store.schema import FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -63,7 +63,7 @@ class Losses:
 
     def write(self, sink: Sink, damage: Iterable[Damage]) -> None:
         rows: list[tuple[str, str, str, str, int, int, int]] = [
-            (name, *KINDS[name], count, cpu, time) for (name, cpu), (count, time) in self._lost.items() if count
+            (name, *_told(name), count, cpu, time) for (name, cpu), (count, time) in self._lost.items() if count
         ]
         for d in damage:
             known = KINDS["order" if d.kind == "order" else "damage"]
@@ -86,3 +86,8 @@ class Losses:
                 "advice": np.array([a or None for a in advice], object),
             },
         )
+
+
+def _told(name: str) -> tuple[str, str, str]:
+    kind = KINDS[name]
+    return kind.severity, kind.about, kind.advice

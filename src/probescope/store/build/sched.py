@@ -18,7 +18,8 @@ import numpy as np
 
 from probescope.store.build.pairing import Pairing, Pairs
 from probescope.store.build.sink import none
-from probescope.store.schema import NO_NUMBER, SCHED_SLICE, THREAD_STATE, WAKEUP
+from probescope.store.columns import NO_NUMBER
+from probescope.store.schema import SCHED_SLICE, THREAD_STATE, WAKEUP
 
 if TYPE_CHECKING:
     from probescope.store.build.kinds import KindBatch

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from probescope.store.schema import BIG, FLAG, INT, Column, Table, created, quoted
+from probescope.store.columns import BIG, FLAG, INT, Column, Table, created, quoted
 
 if TYPE_CHECKING:
     import duckdb
