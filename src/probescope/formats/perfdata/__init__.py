@@ -7,7 +7,7 @@ Who may import me: sources and every room above it. numpy is imported with ``rea
 
     container   header, attributes, ids, feature sections            where things are in the file
     stream      bytes of the data section -> blocks of whole records  decompression, skipping, damage
-    walk        where each record of a block begins
+    walk        where each record of a block begins;  chain: the same for a compiler;  blocks: records sorted by kind
     order       blocks -> rows in order of time                      rounds, the window, bounded memory
     samples     rows -> columns;  sideband: rows -> SideRecords;  groups: one sample for each member of a group
     writer      records and features -> files that perf reads

@@ -94,23 +94,23 @@ class Cut:
         return self.count
 
     def _block(self, block: Block) -> None:
-        kinds = block.heads.astype(np.uint32)
+        heads, at, rounds = block.everything()
+        kinds = heads.astype(np.uint32)
         keep = (kinds < r.SIMPLEPERF_START) & ~np.isin(kinds, _DROPPED)
         samples = np.flatnonzero(kinds == r.SAMPLE)
         if len(samples):
-            keep[samples] = self._wanted(block, samples)
+            keep[samples] = self._wanted(block, at[samples], heads[samples])
         done = 0
-        for end in [*sorted(set(block.rounds)), -1]:  # rounds that are records are among these
+        for end in [*rounds.tolist(), -1]:
             which = np.flatnonzero(keep[done:] if end < 0 else keep[done:end]) + done
-            for piece in _pieces(block, which):
+            for piece in _pieces(block, at[which], heads[which]):
                 self._writer.write(piece)
             if end >= 0:
                 self._writer.round()
                 done = end
 
-    def _wanted(self, block: Block, samples: Column) -> Column:
+    def _wanted(self, block: Block, at: Column, heads: Column) -> Column:
         """Which of the samples are to be kept. Those that are too short for what they should hold are not."""
-        at, heads = block.at[samples], block.heads[samples]
         words, events = block.buffer.words, self._events
         event = np.zeros(len(at), np.int32)
         if not events.single:
@@ -141,14 +141,14 @@ class Cut:
             self.count += len(times)
 
 
-def _pieces(block: Block, which: Column) -> Iterator[memoryview]:
+def _pieces(block: Block, at: Column, heads: Column) -> Iterator[memoryview]:
     """The bytes of some records; neighbours as one."""
-    if not len(which):
+    if not len(at):
         return
-    start = block.at[which] * 8
-    end = start + (block.heads[which] >> np.uint64(48)).astype(np.int64)
+    start = at * 8
+    end = start + (heads >> np.uint64(48)).astype(np.int64)
     first = np.flatnonzero(np.concatenate(([True], start[1:] != end[:-1])))
-    last = np.append(first[1:], len(which)) - 1
+    last = np.append(first[1:], len(at)) - 1
     view = np.ascontiguousarray(block.buffer.data).data
     for a, b in zip(start[first].tolist(), end[last].tolist(), strict=True):
         yield view[a:b]

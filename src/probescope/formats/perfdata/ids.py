@@ -15,6 +15,7 @@ from probescope.kernel.uapi import perf as u
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from probescope.formats.perfdata.blocks import Block
     from probescope.formats.perfdata.buffers import Buffer
     from probescope.formats.perfdata.walk import Places, Words
 
@@ -89,16 +90,21 @@ class Events:
         wanted = fixed[event]
         return wanted if recorded is None else np.where(wanted > 0, wanted, recorded)
 
-    def placed(self, buffer: Buffer, heads: Words, at: Places, base: int) -> Rows:
-        """With the time (0: none) of each record."""
-        other = heads.astype(np.uint32) != r.SAMPLE
-        time = self._times(buffer, at)
-        others = other.nonzero()[0]
+    def placed(self, block: Block) -> Rows:
+        """The kernel's records with the time (0: none) of each."""
+        buffer, at, others = block.buffer, block.at, block.others
+        time = block.time
+        if time is None or self.time_at != {block.time_at}:
+            time = self._times(buffer, at)
+        other = np.zeros(len(at), np.bool_)
         if len(others):
-            time[others] = self.behind(buffer, heads[others], at[others])[0]
+            time = time if time.flags.writeable else time.copy()
+            other[others] = True
+            places = at.take(others)
+            time[others] = self.behind(buffer, block.heads(places), places)[0]
         if len(time) and time.max() == _UNSET:
-            time[time == _UNSET] = 0
-        return Rows(buffer, at, time, other, base)
+            time = np.where(time == _UNSET, np.uint64(0), time)
+        return Rows(buffer, at, time, other, block.base)
 
     def _times(self, buffer: Buffer, at: Places) -> Column:
         """Of samples. What is read may lie behind a sample that is too short: that one is found out later. And of

@@ -13,6 +13,8 @@ Source: comments of enum perf_event_type in include/uapi/linux/perf_event.h; per
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from probescope.formats.perfdata.attr import Attr
 from probescope.frozen import dataclass
 from probescope.kernel.uapi import perf as u
@@ -99,3 +101,9 @@ def layout_of(attr: Attr) -> Layout:
 def sampled(attr: Attr) -> frozenset[str]:
     """The parts' names as in ``EventType.sampled``."""
     return frozenset(name for n, name in enumerate(u.SAMPLE_TYPES) if attr.sample_type >> n & 1)
+
+
+def time_at(attrs: Sequence[Attr]) -> int:
+    """The word of samples that holds their time, if it is the same of all events; else 0."""
+    found = {layout_of(attr).where("time") for attr in attrs}
+    return max(found.pop(), 0) if len(found) == 1 else 0

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probescope.formats.perfdata import records as r
+from probescope.formats.perfdata.blocks import block_of
 from probescope.formats.perfdata.buffers import Buffer
 from probescope.formats.perfdata.columns import Columns
 from probescope.formats.perfdata.damage import Tally
 from probescope.formats.perfdata.ids import Events
-from probescope.formats.perfdata.walk import walk
+from probescope.formats.perfdata.layout import time_at
 
 if TYPE_CHECKING:
     from probescope.formats.perfdata.attr import Attr
+    from probescope.formats.perfdata.blocks import Block
+    from probescope.formats.perfdata.walk import Places
     from probescope.model.recording import EventBatch
 
 EVERYTHING = (1 << 64) - 1
@@ -32,6 +34,7 @@ class LiveRecords:
     def __init__(self, attrs: Sequence[Attr], ids: Mapping[int, int]) -> None:
         self.tally = Tally()
         self._columns = Columns(False, Events(attrs, dict(ids)), self.tally)
+        self._time_at = time_at(attrs)
         self._waiting = b""
 
     def batch(self, records: Sequence[bytes], until: int = EVERYTHING) -> EventBatch | None:
@@ -42,18 +45,17 @@ class LiveRecords:
         if not data:
             return None
         buffer = Buffer(np.frombuffer(data, np.uint8), 0, False)
-        at, heads, end = walk(buffer.words)
+        block, end = block_of(buffer, 0, len(buffer.words), 0, self._time_at, large=False)
         if end * 8 < len(data):
             self.tally.add("record", "records of the ring that make no sense", end * 8)
-        kept = (heads.astype(np.uint32) < r.USER_START).nonzero()[0]
-        rows = self._columns.events.placed(buffer, heads[kept], at[kept], 0)
+        rows = self._columns.events.placed(block)
         order = np.argsort(rows.time, kind="stable")
         ready = int(np.searchsorted(rows.time[order], np.uint64(until), "right"))
         if ready < len(order):
-            self._keep(data, at[kept][np.sort(order[ready:])], heads[kept][np.sort(order[ready:])])
+            self._keep(data, block, block.at[np.sort(order[ready:])])
         return self._columns.batch(rows.picked(order[:ready])) if ready else None
 
-    def _keep(self, data: bytes, at: np.ndarray[tuple[int], np.dtype[np.int64]], heads: object) -> None:
+    def _keep(self, data: bytes, block: Block, at: Places) -> None:
         """In the order in which they came."""
-        sizes = (np.asarray(heads) >> np.uint64(48)).tolist()
+        sizes = (block.heads(at) >> np.uint64(48)).tolist()
         self._waiting = b"".join(data[a * 8 : a * 8 + s] for a, s in zip(at.tolist(), sizes, strict=True))

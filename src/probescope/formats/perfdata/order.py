@@ -86,10 +86,10 @@ class Order:
         self.limit = 0  # newest when the round before that one finished: up to here may go
         self.gone = 0
 
-    def add(self, rows: Rows, marks: Places) -> Iterator[Rows]:
-        """``marks``: numbers of records before the end of each round."""
+    def add(self, rows: Rows, rounds: Places) -> Iterator[Rows]:
+        """``rounds``: places where one was finished."""
         before = self.limit
-        key = self.keys(rows, marks if self.rounds else marks[:0])
+        key = self.keys(rows, rounds if self.rounds else rounds[:0])
         if len(key):
             self.held.append(Held(rows, key, words_of(rows)))
             self.words += self.held[-1].words
@@ -101,17 +101,24 @@ class Order:
             yield from self.let_go(limit)
             self.words = sum(held.words for held in self.held)
 
-    def keys(self, rows: Rows, marks: Places) -> Column:
+    def keys(self, rows: Rows, rounds: Places) -> Column:
         """Times; for records without one the limit at their place. Moves the limits on."""
         time = rows.time
+        key = self.timed(rows, rounds) if len(time) and not time.min() else time
+        done = 0
+        for mark in rows.at.searchsorted(rounds[-2:]).tolist():
+            self.newest = max(self.newest, int(time[done:mark].max(initial=0)))
+            self.limit, self.at_round, done = self.at_round, self.newest, mark
+        self.newest = max(self.newest, int(time[done:].max(initial=0)))
+        return key
+
+    def timed(self, rows: Rows, rounds: Places) -> Column:
+        """With a time for those that have none."""
+        time, marks = rows.time, rows.at.searchsorted(rounds)
         limits = np.array([self.limit], np.uint64)
         if len(marks):
             so_far = newest_before(time, marks, self.newest)
             limits = np.concatenate((limits, np.array([self.at_round], np.uint64), so_far[:-1]))
-            self.limit, self.at_round = int(limits[-1]), int(so_far[-1])
-        self.newest = max(self.newest, int(time.max(initial=0)))
-        if not len(time) or time.min():
-            return time
         none = np.flatnonzero(time == 0)
         key = time.copy()
         key[none] = limits[np.searchsorted(marks, none, "right")]

@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 
@@ -22,17 +22,14 @@ from probescope.formats.perfdata.encode import record
 from probescope.formats.perfdata.features import Group
 from probescope.formats.perfdata.groups import Groups
 from probescope.formats.perfdata.ids import Events
+from probescope.formats.perfdata.layout import time_at
 from probescope.formats.perfdata.mapped import mapped
 from probescope.formats.perfdata.meta import BuildId, Meta
 from probescope.formats.perfdata.order import Order, Rows
 from probescope.formats.perfdata.stream import Stream
 from probescope.model.recording import Damage, EventBatch, EventType, Machine
 
-if TYPE_CHECKING:
-    from probescope.formats.perfdata.walk import Places, Words
-
 PRIMED_BLOCKS = 64
-_KIND = np.uint64(0xFFFFFFFF)
 
 
 def open_perfdata(source: str | os.PathLike[str] | BinaryIO) -> PerfData:
@@ -167,13 +164,13 @@ class PerfData:
         groups = Groups(self._tally)
         order = Order(self._tally, self._pool, rounds=not self._parts)
         for newest, block in self._blocks():
-            heads, at, marks = self._sorted_out(block)
+            self._count(block)
             if version != self._meta.version or columns is None:
                 version = self._meta.version
                 columns = Columns(self.container.big, Events(self._meta.attrs, self._meta.ids), self._tally)
-            rows = columns.events.placed(block.buffer, heads, at, block.base)
+            rows = columns.events.placed(block)
             newest[0] = max(newest[0], int(rows.time.max(initial=0)))
-            for ready in order.add(rows, marks):
+            for ready in order.add(rows, block.rounds):
                 yield from _some(columns, groups, ready)
             if block.buffer.mapped is not None:
                 block.buffer.mapped.forget(order.needed(rows) * 8)
@@ -187,8 +184,9 @@ class PerfData:
         self._restart()
         for _, block in self._blocks():
             view = block.buffer.data
-            marks = list(block.rounds)
-            for i, (head, at) in enumerate(zip(block.heads.tolist(), block.at.tolist(), strict=True)):
+            heads, places, rounds = block.everything()
+            marks = rounds.tolist()
+            for i, (head, at) in enumerate(zip(heads.tolist(), places.tolist(), strict=True)):
                 while marks and marks[0] <= i:
                     marks.pop(0)
                     yield r.FINISHED_ROUND, record(r.FINISHED_ROUND, 0, b"", self.container.big)
@@ -225,7 +223,9 @@ class PerfData:
         """``file_size`` -1: of a pipe."""
         end = min(start + size, file_size) if size >= 0 else file_size
         source = None if self.container.big else mapped(file, start, end)
-        return Stream(file, start, size, self.container.big, self._tally, self._told, self._pool, source)
+        stream = Stream(file, start, size, self.container.big, self._tally, self._told, self._pool, source)
+        stream.time_at = time_at(self._meta.attrs)
+        return stream
 
     def _told(self, kind: int, misc: int, body: bytes, place: int) -> None:
         if kind == r.HEADER_TRACING_DATA:
@@ -243,8 +243,9 @@ class PerfData:
         for block in stream:
             blocks.append(block)
             self._metadata(block)
-            if (block.heads & _KIND < r.USER_START).any() or len(blocks) >= PRIMED_BLOCKS:
+            if len(block.at) or len(blocks) >= PRIMED_BLOCKS:
                 break
+        stream.time_at = time_at(self._meta.attrs)
         if self._size < 0:
             self._primed = (stream, blocks)
             self._header_damage = self._tally.listed()
@@ -282,9 +283,7 @@ class PerfData:
         self.aux_bytes += stream.aux_bytes
 
     def _metadata(self, block: Block) -> None:
-        kinds = block.kinds_of_others
-        for i in block.others[(kinds >= r.USER_START) & (kinds != r.FINISHED_ROUND)].tolist():
-            head, at = int(block.heads[i]), int(block.at[i])
+        for head, at in zip(block.heads(block.own).tolist(), block.own.tolist(), strict=True):
             body = block.buffer.data[at * 8 + 8 : at * 8 + (head >> 48)].tobytes()
             self._record(head & 0xFFFFFFFF, head >> 32 & 0xFFFF, body, block.base + at * 8)
 
@@ -295,29 +294,17 @@ class PerfData:
             what = "simpleperf's own records" if kind >= r.SIMPLEPERF_START else f"records of type {kind}"
             self._tally.add("unknown-record", what, place)
 
-    def _sorted_out(self, block: Block) -> tuple[Words, Places, Places]:
-        """The kernel's records of a block, counted; and how many of them came before the end of each round."""
-        others, kinds = block.others, block.kinds_of_others
-        counts = np.bincount(np.minimum(kinds, np.uint32(128)), minlength=129).tolist()
-        counts[r.SAMPLE] = len(block.heads) - len(others)
-        for kind, count in enumerate(counts):
+    def _count(self, block: Block) -> None:
+        counts = self._counts
+        for some in (block.others, block.own):
+            kinds = block.kinds(block.at.take(some) if some is block.others else some) if len(some) else some
+            for kind, count in enumerate(np.bincount(np.minimum(kinds, 128)).tolist()):
+                if count:
+                    number = kind if kind < 128 else r.SIMPLEPERF_START
+                    counts[number] = counts.get(number, 0) + count
+        for number, count in ((r.SAMPLE, len(block.at) - len(block.others)), (r.FINISHED_ROUND, block.counted)):
             if count:
-                number = kind if kind < 128 else r.SIMPLEPERF_START
-                self._counts[number] = self._counts.get(number, 0) + count
-        heads, at = block.heads, block.at
-        marks = np.array(block.rounds, np.int64)
-        if sum(counts[r.USER_START :]):
-            own = others[kinds >= r.USER_START]
-            if counts[r.FINISHED_ROUND]:
-                rounds = others[kinds == r.FINISHED_ROUND]
-                marks = rounds - own.searchsorted(rounds)  # of the kernel's records
-            elif len(marks):
-                marks = marks - own.searchsorted(marks)
-            kept = np.ones(len(heads), np.bool_)
-            kept[own] = False
-            which = kept.nonzero()[0]
-            heads, at = heads.take(which), at.take(which)
-        return heads, at, marks
+                counts[number] = counts.get(number, 0) + count
 
 
 def _some(columns: Columns, groups: Groups, rows: Rows) -> Iterator[EventBatch]:

@@ -19,16 +19,15 @@ Memory: one piece, one inflated piece, and a record; whatever the file holds.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from probescope.formats.perfdata import records as r
-from probescope.formats.perfdata.blocks import Block, merged
+from probescope.formats.perfdata.blocks import LARGE, Block, block_of, merged
 from probescope.formats.perfdata.buffers import ROOM, Buffer, Pool
 from probescope.formats.perfdata.damage import Tally
-from probescope.formats.perfdata.walk import heads_of, walk
 from probescope.formats.perfdata.zstd import Inflate
 
 if TYPE_CHECKING:
@@ -83,6 +82,8 @@ class Stream:
         self.flat = bytearray()
         self.flat_base = 0
         self.round_marks: list[int] = []
+        self.time_at = 0  # word of samples that holds their time, if it is the same of all
+        self.large = False  # records are, as far as is known
         self.ended = False
         self.source = source
         if source is not None:
@@ -146,7 +147,7 @@ class Stream:
             if small and (block.buffer is not small[0].buffer or len(small) >= MOST_MERGED):
                 yield merged(small)
                 small = []
-            if len(block.at) >= SMALL or block.rounds:
+            if len(block) >= SMALL or len(block.rounds):
                 if small:
                     yield merged(small)
                     small = []
@@ -200,13 +201,14 @@ class Stream:
         if words:
             yield block
 
-    def block(self, buffer: Buffer, first: int, count: int, marks: tuple[int, ...], base: int) -> tuple[Block, int]:
-        """Of ``count`` words from ``first`` on; and how many of them records fill."""
-        heads = heads_of(buffer.words[first : first + count], self.big)
-        at, found, end = walk(heads)
-        rounds = tuple(np.searchsorted(at, [mark // 8 for mark in marks]).tolist()) if marks else ()
-        at += first
-        return Block(buffer, found, at, rounds, base), end
+    def block(self, buffer: Buffer, first: int, count: int, marks: Sequence[int], base: int) -> tuple[Block, int]:
+        """Of ``count`` words from ``first`` on; and how many of them records fill. ``marks``: bytes of it before the
+        ends of rounds outside."""
+        block, end = block_of(buffer, first, count, base, self.time_at, large=self.large)
+        self.large = end > LARGE * len(block)
+        if marks:
+            block.ended(np.array(marks, np.int64) // 8 + first)
+        return block, end
 
     def odd(self, kind: int, misc: int, size: int) -> bool:
         """A record whose size is no multiple of 8. False: nothing more can be found behind it."""
@@ -333,7 +335,7 @@ class Stream:
             data = self.pool.bytes(ROOM + count)
             data[ROOM:] = np.frombuffer(self.flat, np.uint8, count)
             buffer = Buffer(data, ROOM, self.big)
-            block, words = self.block(buffer, ROOM // 8, count // 8, tuple(self.round_marks), self.flat_base - ROOM)
+            block, words = self.block(buffer, ROOM // 8, count // 8, self.round_marks, self.flat_base - ROOM)
             rest = self.flat[words * 8 :]
             if len(rest) >= 8 and not complete_later(rest, self.big):
                 self.tally.add("size", "a record of impossible size among decompressed ones", self.flat_base)

@@ -1,0 +1,53 @@
+"""The walk from record to record, in a form that mypyc makes machine code of (hatch_build.py does where it can).
+
+Interpreted it is slower than ``walk``'s numpy, which takes its place wherever this is not compiled: ``blocks`` decides.
+Both give the same, and tests hold them together.
+
+     63        48 47     32 31                0
+    | size       | misc    | type              |      the first word of a record, as in ``walk``
+"""
+
+from __future__ import annotations
+
+from librt.strings import BytesWriter, read_i64_le, write_i64_le
+from mypy_extensions import i64
+
+
+def chain(data: bytes, time_at: i64) -> tuple[bytes, bytes, bytes, bytes, bytes, int]:
+    """``data``: words of a little-endian file from the start of a record on; ``time_at``: word of a sample that holds
+    its time, 0 if there is none. Little-endian i8 numbers, places counted in words:
+
+        places of the kernel's records, the words at their ``time_at`` (0 behind the end), which of them are no samples
+        (by number), places of perf's own records, places of the ends of rounds
+
+    and the place of the first that is no record: see ``walk.walk``. Types: see ``records``."""
+    places, times, others, own, rounds = BytesWriter(), BytesWriter(), BytesWriter(), BytesWriter(), BytesWriter()
+    at: i64 = 0
+    count: i64 = 0
+    end: i64 = len(data) & -8
+    last: i64 = end - 8 * (time_at + 1)
+    back: i64 = 8 * time_at
+    while at < end:
+        head = read_i64_le(data, at)
+        size: i64 = (head >> 48) & 0xFFFF
+        kind: i64 = head & 0xFFFFFFFF
+        if size & 7 or size == 0 or at + size > end:
+            break
+        if kind < 64:
+            write_i64_le(places, at >> 3)
+            if back:
+                time: i64 = 0
+                if at <= last:
+                    time = read_i64_le(data, at + back)
+                write_i64_le(times, time)
+            if kind != 9:
+                write_i64_le(others, count)
+            count += 1
+        elif kind == 68:
+            write_i64_le(rounds, at >> 3)
+        elif kind == 66 or kind == 71 or kind == 81 or kind == 83:  # noqa: PLR1714 - compiled, a comparison each
+            break
+        else:
+            write_i64_le(own, at >> 3)
+        at += size
+    return places.getvalue(), times.getvalue(), others.getvalue(), own.getvalue(), rounds.getvalue(), int(at >> 3)
