@@ -35,7 +35,7 @@ def lower(request: Request) -> tuple[Program, tuple[Diagnostic, ...]]:
     program = known_to_ftrace(done.program)
     if request.follow:
         _follows_somebody(request)
-        program = program if request.via == "ftrace" else _following(program, request)
+        program = program if request.via == "ftrace" else followed(program, request)
     if request.everything:
         program = replace(program, settings=replace(program.settings, count_misses=True))
     return program if request.via in ("perf", "ftrace") else _witnessed(program), done.warnings
@@ -73,8 +73,8 @@ def _own_program(name: str, text: str) -> Program:
     return from_text(to_text(compile_script(Source(name, text), own).program))
 
 
-def _following(program: Program, request: Request) -> Program:
-    """For the process of ``-p`` or ``-c`` and what it forks."""
+def followed(program: Program, request: Request) -> Program:
+    """For the process of ``-p`` or ``-c`` and what it forks. Raises ProbeError where that cannot be told here."""
     from probescope.errors import ProbeError, ProbescopeError
     from probescope.plan.follow import SCRIPT, following
 

@@ -20,6 +20,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "three questions answered on this machine, explained line by line"),
     "probe": ("probe", "probe functions and lines of programs and the kernel, with their variables"),
     "graph": ("graph", "trace functions of the kernel and all that they call"),
+    "hist": ("hist", "count events in the kernel by their fields, without BPF"),
+    "latency": ("latency", "measure the time from one event to another, or find latencies of the kernel"),
     "ftrace": ("ftrace", "record, report, start, show, list... as trace-cmd does"),
     "flame": ("flame", "draw counted stacks as a flame graph"),
     "export": ("export", "turn a recording into a file for another program"),

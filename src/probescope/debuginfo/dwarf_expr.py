@@ -3,6 +3,7 @@ constant, or pieces of those.
 
     DW_OP_reg5                          Held("di")
     DW_OP_fbreg -20                     Near("bp" or so, -20)
+    DW_OP_addr 0x4010                   Static(0x4010)
     DW_OP_lit0 DW_OP_stack_value        Fixed(0)
     DW_OP_reg5 DW_OP_piece 8 DW_OP_reg4 DW_OP_piece 4          Pieces(...)
 
@@ -12,6 +13,7 @@ the numbers of registers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from probescope.debuginfo.leb128 import sleb, uleb
@@ -40,39 +42,60 @@ class Fixed(NamedTuple):
     value: int
 
 
+class Static(NamedTuple):
+    """In memory at an address of the file."""
+
+    address: int
+
+
 class Pieces(NamedTuple):
     """(place, bytes) of a value in several places; ``None`` for a piece that is nowhere."""
 
     parts: tuple[tuple[Place | None, int], ...]
 
 
-Place = Held | Near | Fixed | Pieces
+Place = Held | Near | Fixed | Static | Pieces
 
 
 class _Value(NamedTuple):
-    """Content of ``register`` plus ``number``; of no register a plain number."""
+    """Content of ``register`` plus ``number``; of no register a plain number, or an address of the file."""
 
     register: str
     number: int
+    static: bool = False
 
 
 class _Unknown(Exception):
     """What only the running program can tell."""
 
 
-def evaluate(expression: bytes, arch: Arch, *, frame: Near | None = None, size: int = 8) -> Place | None:
-    """``frame``: what DW_OP_fbreg counts from. ``None`` for everything else that an expression may say."""
+class Moment(NamedTuple):
+    """Where the program is when the expression is asked for: ``cfa`` of that instruction (``None``: not known), and
+    whether the function is entered there. ``indexed``: addresses by their number in .debug_addr."""
+
+    cfa: Near | None
+    entry: bool = True
+    indexed: Callable[[int], int] | None = None
+
+
+def evaluate(
+    expression: bytes, arch: Arch, *, frame: Near | None = None, size: int = 8, moment: Moment | None = None
+) -> Place | None:
+    """``frame``: what DW_OP_fbreg counts from. ``moment``: by default the entry of the function. ``None`` for
+    everything else that an expression may say."""
     if not expression:
         return None
+    if moment is None:
+        moment = Moment(Near(arch.sp, arch.stack_args))
     try:
-        return _Machine(expression, arch, frame, size).run()
+        return _Machine(expression, arch, frame, size, moment).run()
     except (IndexError, _Unknown):
         return None
 
 
 class _Machine:
-    def __init__(self, data: bytes, arch: Arch, frame: Near | None, size: int) -> None:
-        self.data, self.arch, self.frame, self.size = data, arch, frame, size
+    def __init__(self, data: bytes, arch: Arch, frame: Near | None, size: int, moment: Moment) -> None:
+        self.data, self.arch, self.frame, self.size, self.moment = data, arch, frame, size, moment
         self.at = 0
         self.stack: list[_Value] = []
         self.place: Place | None = None
@@ -93,6 +116,8 @@ class _Machine:
         if not self.stack:
             return None
         top = self.stack[-1]
+        if top.static:
+            return Static(top.number)
         return Near(top.register, top.number) if top.register else None
 
     def _step(self, op: int) -> None:
@@ -106,7 +131,9 @@ class _Machine:
         elif 0x08 <= op <= 0x11:
             self._push("", self._constant(op))
         elif op == 0x9C:  # call_frame_cfa
-            self._push(self.arch.sp, self.arch.stack_args)
+            if self.moment.cfa is None:
+                raise _Unknown
+            self._push(*self.moment.cfa)
         elif op == 0x91:  # fbreg
             offset = self._sleb()
             if self.frame is None:
@@ -114,6 +141,8 @@ class _Machine:
             self._push(self.frame.register, self.frame.offset + offset)
         elif op in (0x22, 0x23, 0x1C):
             self._add(op)
+        elif op in (0x03, 0xA1, 0xFB):
+            self.stack.append(_Value("", self._address(op), static=True))
         elif op in (0x9F, 0x93, 0x9E, 0xA3, 0xF3, 0x96):
             self._special(op)
         else:
@@ -122,7 +151,7 @@ class _Machine:
     def _special(self, op: int) -> None:
         if op == 0x9F:  # stack_value
             top = self.stack[-1]
-            if top.register and top.number:
+            if (top.register and top.number) or top.static:
                 raise _Unknown
             self.place = Held(top.register) if top.register else Fixed(top.number)
         elif op == 0x93:  # piece
@@ -133,22 +162,34 @@ class _Machine:
             if len(data) > 8:
                 raise _Unknown
             self.place = Fixed(int.from_bytes(data, "little"))
-        elif op in (0xA3, 0xF3):  # entry_value: that is now
+        elif op in (0xA3, 0xF3):  # entry_value: at the entry that is now
             inner = evaluate(self._block(), self.arch)
-            if not isinstance(inner, Held) or not inner.name:
+            if not isinstance(inner, Held) or not inner.name or not self.moment.entry:
                 raise _Unknown
             self._push(inner.name, 0)
 
     def _add(self, op: int) -> None:
         if op == 0x23:  # plus_uconst
             top = self.stack.pop()
-            self._push(top.register, top.number + self._uleb())
+            self.stack.append(top._replace(number=top.number + self._uleb()))
             return
         second, first = self.stack.pop(), self.stack.pop()
-        if second.register and (first.register or op == 0x1C):
+        if (second.register and (first.register or op == 0x1C)) or first.static or second.static:
             raise _Unknown
         number = first.number + second.number if op == 0x22 else first.number - second.number
         self._push(first.register or second.register, number)
+
+    def _address(self, op: int) -> int:
+        """addr, addrx, GNU_addr_index"""
+        if op != 0x03:
+            if self.moment.indexed is None:
+                raise _Unknown
+            return self.moment.indexed(self._uleb())
+        data = self.data[self.at : self.at + 8]
+        if len(data) < 8:
+            raise IndexError
+        self.at += 8
+        return int.from_bytes(data, "little")
 
     def _push(self, register: str, number: int) -> None:
         if len(self.stack) >= MAX_STACK:

@@ -58,7 +58,7 @@ class Lines:
 
     def places(self, file: str) -> Iterator[Place]:
         """All code of the files whose path is ``file``, or ends with it (whole names of directories)."""
-        for start in self._candidates(file.rpartition("/")[2]):
+        for start in self.candidates(file.rpartition("/")[2]):
             try:
                 program = self.program(start)
                 yield from self._of_file(program, file)
@@ -91,7 +91,8 @@ class Lines:
                     continue
         return self._folders.get(program.offset, "")
 
-    def _candidates(self, name: str) -> list[int]:
+    def candidates(self, name: str) -> list[int]:
+        """Offsets of line programs that may have a file of this name, without its folders."""
         starts, section = self.starts(), self.dwarf.section(".debug_line")
         if section is None or not name:
             return []

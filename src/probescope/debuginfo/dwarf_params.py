@@ -186,6 +186,8 @@ def _location(place: ex.Place, t: Type, size: int) -> Location | None:
             return Constant(value) if is_scalar(t) else None
         case ex.Pieces(parts=parts):
             return _pieces(parts, t, size)
+        case _:
+            return None
 
 
 def _pieces(parts: tuple[tuple[ex.Place | None, int], ...], t: Type, size: int) -> Location | None:

@@ -175,6 +175,13 @@ def _kallsyms_text() -> str:
     return text
 
 
+def address_of(name: str) -> int:
+    """Of a symbol of the running kernel; 0 if it has none such, or hides addresses. Raises ``KernelError``."""
+    from probescope.debuginfo.kallsyms import Kallsyms
+
+    return Kallsyms(_kallsyms_text().encode()).address(name) or 0
+
+
 def name_at(address: int) -> str:
     """``function+0x10`` at a kernel address; an empty text where nothing is known."""
     from probescope.debuginfo.kallsyms import Kallsyms

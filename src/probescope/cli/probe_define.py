@@ -1,0 +1,122 @@
+"""``probe -a``, ``-D``, ``-d`` and ``-l``: definitions as dynamic events of tracefs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from probescope.errors import ProbeError, UsageError
+from probescope.model.probe_def import ProbeDef
+
+if TYPE_CHECKING:
+    from probescope.model.probe_found import ProbeEvent
+    from probescope.sources.probe_target import DefinitionTarget
+
+
+def target(args: argparse.Namespace) -> DefinitionTarget:
+    from probescope.cli.parsing import debug_dirs
+    from probescope.sources.probe_target import Wanted, open_target
+
+    wanted = Wanted(
+        binary=args.binary or "",
+        module=args.module,
+        vmlinux=args.vmlinux,
+        source=args.source,
+        pid=args.target_ns,
+        inlined=not args.no_inlines,
+        debug_dirs=debug_dirs(args.debuginfo),
+    )
+    return open_target(wanted)
+
+
+def events(
+    args: argparse.Namespace, texts: list[str], taken: Callable[[str, str], bool], event: str = ""
+) -> list[ProbeEvent]:
+    """Of definitions, on one target. Raises ProbeError, ScriptError."""
+    from probescope.frozen import replace
+    from probescope.lang.probe.parser import parse
+    from probescope.sources.probe_names import named
+
+    where = target(args)
+    out: list[ProbeEvent] = []
+    for text in texts:
+        d = parse(text)
+        if event:
+            group, _, name = event.rpartition(":")
+            d = replace(d, event=name, group=group or d.group)
+        found = where.resolve(d)
+        if len(found) > args.max_probes:
+            hints = [f"--max-probes {len(found)} takes them all", "or name a file: FUNCTION@FILE"]
+            raise ProbeError(f"'{d.place}' stands for {len(found)} places, more than {args.max_probes}", hints=hints)
+        known = {(e.group, e.event) for e in out}
+        made = named(d, found, lambda g, e, known=known: (g, e) in known or taken(g, e), force=args.force)  # type: ignore[misc]
+        out += made
+        _tell_lost(args, d, made)
+    return out
+
+
+def _tell_lost(args: argparse.Namespace, d: ProbeDef, made: list[ProbeEvent]) -> None:
+    if args.quiet:
+        return
+    for text in dict.fromkeys(t for e in made for t in (*e.found.lost, *e.found.notes)):
+        sys.stderr.write(f"WARNING: {d.place}: {text}\n")
+
+
+def nothing(_group: str, _event: str) -> bool:
+    """No event is there yet."""
+    return False
+
+
+def definition(args: argparse.Namespace, text: str) -> int:
+    found = events(args, [text], nothing)
+    sys.stdout.write("".join(f"{e.definition()}\n" for e in found))
+    return 0
+
+
+def add(args: argparse.Namespace, text: str) -> int:
+    return _add(args, [text], "")
+
+
+def keep(args: argparse.Namespace, texts: list[str], name: str) -> int:
+    return _add(args, texts, name)
+
+
+def _add(args: argparse.Namespace, texts: list[str], name: str) -> int:
+    from probescope.sources import probe_events
+
+    found = events(args, texts, probe_events.exists, name)
+    for e in found:
+        if not args.dry_run:
+            probe_events.add(e)
+    if not args.quiet:
+        head = "Added new event:" if len(found) == 1 else "Added new events:"
+        lines = "".join(f"  {e.name:<20} ({probe_events.described(e)})\n" for e in found)
+        use = f"probescope record -e {found[-1].name} -aR sleep 1"
+        sys.stderr.write(f"{head}\n{lines}\nYou can now use it in all perf tools, such as:\n\n\t{use}\n\n")
+    return 0
+
+
+def delete(args: argparse.Namespace, pattern: str) -> int:
+    """Raises UsageError where no event matches."""
+    from probescope.sources import probe_events
+
+    found = probe_events.matching(pattern)
+    if not found:
+        raise UsageError(f"no dynamic event matches '{pattern}'", hints=["probescope probe -l shows what there is"])
+    for e in found:
+        if not args.dry_run:
+            probe_events.remove(e)
+        if not args.quiet:
+            sys.stderr.write(f"Removed event: {e.name}\n")
+    return 0
+
+
+def listed(args: argparse.Namespace, pattern: str) -> int:
+    from probescope.sources import probe_events
+
+    for e in probe_events.matching(pattern or "*"):
+        text = e.definition if args.verbose else f"{e.name:<20} ({probe_events.about(e)})"
+        sys.stdout.write(f"  {text}\n")
+    return 0

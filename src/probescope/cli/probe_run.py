@@ -1,0 +1,150 @@
+"""``probe DEFINITION [-- COMMAND]``: prints events until the command ends, the time is over, or ^C; nothing is left."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from probescope.errors import UsageError
+
+if TYPE_CHECKING:
+    from probescope.api import Built
+    from probescope.ir.program import Program
+    from probescope.lang.probe.lower import Row
+    from probescope.model.output import Output
+
+LOOK_MS = 50
+
+
+def run(args: argparse.Namespace) -> int:
+    """The exit code of the session. Raises ProbeError, ScriptError, UsageError, KernelError."""
+    from probescope.cli.probe_define import events, nothing
+
+    found = events(args, args.words, nothing)
+    program, rows = _program(args, found)
+    built = _built(args, program)
+    with _Printer(args, rows) as printer:
+        return _session(args, built, printer)
+
+
+def _program(args: argparse.Namespace, found: Sequence[Any]) -> tuple[Program, tuple[Row, ...]]:
+    from probescope.collect.host import arch, kernel_symbols
+    from probescope.lang.probe.lower import lower
+
+    condition = None
+    if args.filter:
+        from probescope.lang.probe.filters import Filter
+
+        condition = Filter(args.filter)
+    return lower(found, arch(), args.pid or -1, lambda name: kernel_symbols().address(name), condition)
+
+
+def _built(args: argparse.Namespace, program: Program) -> Built:
+    import shlex
+
+    from probescope.api import Built, Request
+    from probescope.collect.host import barred, plan_request
+    from probescope.collect.options import SessionOptions
+    from probescope.errors import ScriptError
+    from probescope.front import followed
+    from probescope.plan.bpf import plan_bpf
+
+    command = shlex.join(args.command)
+    follow = bool(command) and not args.all
+    request = Request("", "probe", command=command, pid=args.pid, follow=follow, signals=True, terminal=_terminal(args))
+    if follow:
+        program = followed(program, request)
+    try:
+        plan = plan_bpf(program, plan_request(SessionOptions(pid=0 if follow else args.pid)))
+    except ScriptError as e:
+        raise barred() or e from None
+    return Built(request, program, plan, plan.warnings)
+
+
+def _terminal(args: argparse.Namespace) -> bool:
+    return args.output is None and os.isatty(1)
+
+
+def _session(args: argparse.Namespace, built: Built, printer: _Printer) -> int:
+    session = built.session(printer)
+    end = time.monotonic() + args.seconds if args.seconds else 0.0
+    try:
+        session.start()
+        while session.poll(LOOK_MS if end else 1000):
+            printer.flush()
+            if (end and time.monotonic() >= end) or printer.enough:
+                session.ask_stop()
+        code = session.stop()
+        printer.flush()
+        return code
+    finally:
+        session.close()
+
+
+class _Printer:
+    """A sink of a session."""
+
+    def __init__(self, args: argparse.Namespace, rows: Sequence[Row]) -> None:
+        from probescope.collect.host import kernel_symbols
+        from probescope.views.probe import ProbeLines
+
+        def symbol(address: int) -> str:
+            found = kernel_symbols().lookup(address)
+            return f"{found[0]}+{found[1]:#x}" if found is not None else f"{address:#x}"
+
+        self._lines, self._args, self._count = ProbeLines(rows, symbol), args, 0
+        self._out = _opened(args.output) if args.output else sys.stdout
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.flush()
+        if self._args.output:
+            self._out.close()
+
+    @property
+    def enough(self) -> bool:
+        return bool(0 < self._args.count <= self._count)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+    def __call__(self, output: Output) -> None:
+        from probescope.diagnostics import render
+        from probescope.model.output import Attached, Lost, Text, Warned
+
+        match output:
+            case Text(kind="printf", values=values):
+                self._event(values)
+            case Attached(count=count) if not self._args.quiet and self._args.format == "text":
+                sys.stderr.write(f"Attached {count} probe{'s' if count != 1 else ''}\n")
+                sys.stderr.flush()
+            case Lost(count=count, about=about):
+                sys.stderr.write(f"LOST: {count:,} {about}\n")
+            case Warned(diagnostic=d):
+                sys.stderr.write(f"{render(d, color=False)}\n")
+            case _:
+                pass
+
+    def _event(self, values: Sequence[Any]) -> None:
+        if self.enough:
+            return
+        self._count += 1
+        if self._args.format == "json":
+            import json
+
+            self._out.write(json.dumps(self._lines.record(values)) + "\n")
+        else:
+            self._out.write(self._lines.text(values))
+
+
+def _opened(path: str) -> Any:
+    try:
+        return open(path, "w", encoding="utf-8", errors="surrogateescape")
+    except OSError as e:
+        raise UsageError(f"cannot write {path}: {e.strerror}") from None

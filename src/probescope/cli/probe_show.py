@@ -1,0 +1,167 @@
+"""``probe -V``, ``-L`` and ``-F``: variables of a place, lines with code, functions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from probescope.errors import ProbeError
+
+if TYPE_CHECKING:
+    from probescope.debuginfo.dwarf_die import Die
+    from probescope.debuginfo.dwarf_places import Spot
+    from probescope.debuginfo.dwarf_scope import Variable
+    from probescope.lang.probe.globs import Accepts
+    from probescope.model.probe_def import LineRange
+    from probescope.sources.probe_debug import DebugPlaces
+    from probescope.sources.probe_target import DefinitionTarget
+
+VARIABLES, FUNCTIONS = "!k???tab_* & !crc_*", "!_*"
+"""What perf probe shows where no filter is given."""
+MORE = 3
+"""Lines that are shown behind the last one with code."""
+HOW = "install its debug symbols, or build it with -g; -F lists functions, $arg1 is the first argument"
+
+
+def vars(args: argparse.Namespace, text: str) -> int:  # noqa: A001 - as the option is called
+    from probescope.cli.probe_define import target
+    from probescope.lang.probe.globs import name_filter
+    from probescope.lang.probe.parser import parse
+
+    place, where = parse(text).place, target(args)
+    accepts = name_filter(args.filter or VARIABLES)
+    debug = where.debug
+    if debug is None:
+        return _parameters(where, text, accepts)
+    spots = debug.spots(place, inlined=not args.no_inlines)
+    if not spots:
+        where.resolve(parse(text))  # which says why
+        raise ProbeError(f"the debug information of {where.label} does not know {place}")
+    sys.stdout.write(f"Available variables at {text}\n")
+    for spot in spots:
+        sys.stdout.write(f"\t@<{_where(debug, spot)}>\n")
+        found = sorted(set(_visible(args, debug, spot, accepts)))
+        sys.stdout.write("".join(f"\t\t{line}\n" for line in found) or "\t\t(No matched variables)\n")
+    return 0
+
+
+def _parameters(where: DefinitionTarget, text: str, accepts: Accepts) -> int:
+    """Without debug information: what the kernel's BTF says of the parameters."""
+    described = getattr(where, "parameters", None)
+    found = described(text.strip()) if described is not None else None
+    if found is None:
+        raise ProbeError(f"{where.reason}: variables of {text} are not known", hints=[HOW])
+    lines = sorted(f"{kind}\t{name}" for kind, name in found if accepts(name))
+    shown = "".join(f"\t\t{line}\n" for line in lines) or "\t\t(No matched variables)\n"
+    sys.stdout.write(f"Available variables at {text}\n\t@<{text.strip()}+0>\n{shown}")
+    return 0
+
+
+def _where(debug: DebugPlaces, spot: Spot) -> str:
+    """The function whose code it is (an inlined one has none) and how far into it."""
+    from probescope.debuginfo.dwarf_find import entry_of
+
+    around = debug.scopes.around(spot.address)
+    if not around:
+        return f"{spot.name}+{spot.address - spot.entry}"
+    return f"{around[0].full_name()}+{spot.address - (entry_of(around[0]) or spot.address)}"
+
+
+def _visible(args: argparse.Namespace, debug: DebugPlaces, spot: Spot, accepts: Accepts) -> Iterator[str]:
+    from probescope.debuginfo.dwarf_declared import declared
+    from probescope.debuginfo.dwarf_scope import globals_of
+
+    for v in debug.scopes.own_variables(spot.address):
+        known = debug.scopes.place(v, spot.address) is not None
+        listed = not known and debug.scopes.expression(v.die, spot.address) == b""
+        if not accepts(v.name) or not (known or listed):
+            continue
+        mark = ("[VAL]\t" if known else "[INV]\t") if args.range else ""
+        yield f"{mark}{declared(v.die)}{_range(debug, v, spot) if args.range else ''}"
+    unit = debug.finder.unit(spot.address) if args.externs else None
+    for die in globals_of(unit) if unit is not None else ():
+        if accepts(die.full_name()) and die.inherited(0x02) is not None:
+            yield f"{'[EXT]' + chr(9) if args.range else ''}{declared(die)}"
+
+
+def _range(debug: DebugPlaces, v: Variable, spot: Spot) -> str:
+    from probescope.debuginfo.dwarf_declared import known_ranges
+    from probescope.debuginfo.dwarf_find import entry_of
+
+    around = debug.scopes.around(spot.address)
+    start = entry_of(around[0]) or 0
+    spans = ",".join(f"{low - start}-{high - start}" for low, high in known_ranges(v.die, v.scope))
+    return f"\t@<{around[0].full_name()}+[{spans}]>"
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def line(args: argparse.Namespace, text: str) -> int:
+    from probescope.cli.probe_define import target
+    from probescope.lang.probe.places import parse_lines
+    from probescope.sources.probe_target import Sources
+
+    wanted, where = parse_lines(text), target(args)
+    debug = where.debug
+    if debug is None:
+        raise ProbeError(f"{where.reason}: there are no lines", hints=[HOW])
+    path, first, known = _function_lines(debug, wanted) if wanted.function else _file_lines(debug, wanted)
+    texts = Sources(args.source)(path)
+    last = first + wanted.end if wanted.end >= 0 else max(known, default=first) + MORE
+    start = first + wanted.start
+    shown = wanted.start if wanted.function or wanted.given else 0
+    name = f"{wanted.function}@" if wanted.function else ""
+    sys.stdout.write(f"<{name}{path}:{shown}>\n")
+    for number in range(max(start, 1), min(last, len(texts)) + 1):
+        label = f"{number - first:7d}  " if number in known else " " * 9
+        sys.stdout.write(f"{label}{texts[number - 1]}\n")
+    return 0
+
+
+def _function_lines(debug: DebugPlaces, wanted: LineRange) -> tuple[str, int, set[int]]:
+    """Path, number of the line that others count from, numbers of lines with code."""
+    from probescope.debuginfo.dwarf_scope import line_of
+
+    dies = debug.functions.named(wanted.function, wanted.file)
+    if not dies:
+        raise ProbeError(f"the debug information does not know a function {wanted.function}")
+    die: Die = dies[0]
+    path = debug.lines.path_of(die)
+    lines = debug.lines
+    rows = ((r, code.unit) for code in debug.code_of(die) for r in lines.of_function(code))
+    known = {r.line for r, unit in rows if r.path == path and lines.shown(r, unit)}
+    return path, line_of(die), known
+
+
+def _file_lines(debug: DebugPlaces, wanted: LineRange) -> tuple[str, int, set[int]]:
+    from probescope.debuginfo.dwarf_lines import ends_with
+
+    units = list(debug.lines.units_of(wanted.file))
+    paths = sorted({p for u in units for p in debug.lines.paths(u) if ends_with(p, wanted.file)})
+    if not paths:
+        raise ProbeError(f"no code comes from a file {wanted.file}")
+    if len(paths) > 1:
+        raise ProbeError(f"{wanted.file} may be any of {', '.join(paths[:6])}", hints=["write more of the path"])
+    lines = debug.lines
+    known = {r.line for u in units for r in lines.of_unit(u) if r.path == paths[0] and lines.shown(r, u)}
+    return paths[0], 0, known
+
+
+# --- functions --------------------------------------------------------------------------------------------------------
+
+
+def funcs(args: argparse.Namespace, text: str) -> int:
+    from probescope.cli.probe_define import target
+    from probescope.lang.probe.globs import name_filter
+
+    accepts = name_filter(text or args.filter or FUNCTIONS)
+    found = target(args).function_names()
+    if not args.no_demangle:
+        from probescope.debuginfo.demangle import demangle
+
+        found = sorted({demangle(n) if n.startswith("_") else n for n in found})
+    sys.stdout.write("".join(f"{n}\n" for n in found if accepts(n)))
+    return 0

@@ -1,0 +1,257 @@
+"""Arguments of probe definitions: C expressions over variables to chains of registers and memory.
+
+file->f_path.dentry->d_name.name:string     with file in %di and layouts of the structs
++0(+40(+24(%di))):string
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from probescope.diagnostics import nearest
+from probescope.frozen import replace
+from probescope.model.fetch import (
+    Absolute,
+    Deref,
+    Fetch,
+    FetchArg,
+    FetchType,
+    Immediate,
+    Kind,
+    Known,
+    Register,
+    Symbol,
+)
+from probescope.model.probe_def import ArgDef, Element, Member, Star, Var
+from probescope.model.probe_found import FoundArg
+from probescope.model.types import Array, Enum, Int, Layout, Pointer, Struct, Type, TypeTable, Void, is_scalar, width
+from probescope.model.types import Member as Field
+
+WORD = 64
+MAX_ELEMENTS = 64
+
+
+class CannotFetch(Exception):
+    """``what`` for a diagnostic; ``x`` the part of the argument that it is about, if it is one."""
+
+    def __init__(self, what: str, *hints: str, x: Fetch | None = None) -> None:
+        super().__init__(what)
+        self.what, self.hints, self.x = what, hints, x
+
+
+class Value(NamedTuple):
+    """``x`` gives it; ``type`` ``None`` where nobody told. ``bits``: of a bit field, (width, shift, container)."""
+
+    x: Fetch
+    type: Type | None
+    bits: tuple[int, int, int] | None = None
+
+
+Variables = Callable[[str], Value]
+"""The value of a variable by its name. Raises ``CannotFetch``."""
+
+
+class Chains:
+    """``table``: layouts of structs."""
+
+    def __init__(self, variables: Variables, table: TypeTable | None) -> None:
+        self._variables, self._table = variables, table
+
+    def argument(self, a: ArgDef) -> FoundArg:
+        assert a.x is not None
+        value = self.value(a.x)
+        if value.type is None and value.bits is None:
+            return FoundArg(FetchArg(a.name, _marked(value.x, a.user), _untyped(a)), None)
+        x, kind = self._finished(value, a)
+        return FoundArg(FetchArg(a.name, _marked(x, a.user), kind), value.type)
+
+    # --- values -------------------------------------------------------------------------------------------------------
+
+    def value(self, x: Fetch) -> Value:
+        match x:
+            case Var():
+                return self._variable(x)
+            case Member():
+                return self._member(x)
+            case Element():
+                return self._element(x)
+            case Star():
+                inner = self.value(x.x)
+                return Value(Deref(inner.x), self._target(inner, x))
+            case Deref(x=inner, offset=offset, user=user):
+                return Value(Deref(self.value(inner).x, offset, user), None)
+            case _:
+                return Value(x, None)
+
+    def _variable(self, x: Var) -> Value:
+        try:
+            return self._variables(x.name)
+        except CannotFetch as e:
+            raise CannotFetch(e.what, *e.hints, x=e.x or x) from None
+
+    def _target(self, value: Value, x: Fetch) -> Type:
+        t = value.type
+        if isinstance(t, Array):
+            return t.element
+        if not isinstance(t, Pointer):
+            raise CannotFetch(f"{_shown(x)}: this is {_article(t)}, not a pointer", x=x)
+        return t.target
+
+    def _member(self, x: Member) -> Value:
+        outer = self.value(x.x)
+        t: Type | None = outer.type
+        if isinstance(t, Array) and x.arrow:
+            outer = Value(outer.x, t.element)
+        elif isinstance(t, Pointer):
+            if not x.arrow:
+                raise CannotFetch(f"{_shown(x.x)} is a pointer: its members are behind '->'", x=x)
+            outer = Value(Deref(outer.x), t.target)
+        elif x.arrow:
+            raise CannotFetch(f"{_shown(x.x)} is {_article(t)}, not a pointer: its members are behind '.'", x=x)
+        owner = outer.type
+        if not isinstance(owner, Struct):
+            raise CannotFetch(f"{_shown(x.x)} has no members: it is {_article(owner)}", x=x)
+        found, layout = self._field(owner, x)
+        return _inside(outer.x, found, layout)
+
+    def _field(self, t: Struct, x: Member) -> tuple[Field, Layout]:
+        layout = self._table.layout(t.name) if self._table is not None else None
+        if layout is None:
+            raise CannotFetch(
+                f"nothing is known of the members of {t.name}", "it is only declared where this was compiled", x=x
+            )
+        found = layout.member(x.name)
+        if found is None:
+            names = [m.name for m in layout.members]
+            hints = [f"did you mean {n}?" for n in nearest(x.name, names)] or [f"it has {', '.join(names[:12])}"]
+            raise CannotFetch(f"{t.name} has no member {x.name}", *hints, x=x)
+        return found, layout
+
+    def _element(self, x: Element) -> Value:
+        outer = self.value(x.x)
+        match outer.type:
+            case Array(element=element, count=count):
+                if count and x.index >= count:
+                    raise CannotFetch(f"{_shown(x.x)} has {count} elements", x=x)
+                if not isinstance(outer.x, Deref):
+                    raise CannotFetch(f"{_shown(x.x)} is not in memory", x=x)
+                at = outer.x.offset + x.index * self.size(element, x)
+                return Value(replace(outer.x, offset=at), element)
+            case Pointer(target=element):
+                return Value(Deref(outer.x, x.index * self.size(element, x)), element)
+            case t:
+                raise CannotFetch(f"{_shown(x.x)} is {_article(t)}: it has no elements", x=x)
+
+    def size(self, t: Type, x: Fetch | None = None) -> int:
+        if isinstance(t, Array):
+            return t.count * self.size(t.element, x)
+        if isinstance(t, Struct):
+            layout = self._table.layout(t.name) if self._table is not None else None
+            if layout is None:
+                raise CannotFetch(f"the size of {t.name} is not known", x=x)
+            return layout.size
+        if isinstance(t, Void):
+            return 1
+        return width(t) if is_scalar(t) else 8
+
+    # --- how it is taken ----------------------------------------------------------------------------------------------
+
+    def _finished(self, value: Value, a: ArgDef) -> tuple[Fetch, FetchType]:
+        kind = a.type
+        if kind is not None and kind.is_text:
+            return self._text(value, a, kind)
+        if value.bits is not None and (kind is None or not kind.bits):
+            width_, shift, container = value.bits
+            return value.x, FetchType("b", width_, shift, container)
+        t: Type | None = value.type
+        if kind is not None and (kind.bits or kind.kind not in ("u", "s", "x")):
+            return value.x, kind
+        count = kind.count if kind is not None else 0
+        if isinstance(t, Array) and t.count and is_scalar(t.element):
+            count = count or min(t.count, MAX_ELEMENTS)
+            t = t.element
+        return value.x, FetchType(_letter(t, kind), _bits(t, self), count=count)
+
+    def _text(self, value: Value, a: ArgDef, kind: FetchType) -> tuple[Fetch, FetchType]:
+        t = value.type
+        inner = t.target if isinstance(t, Pointer) else t.element if isinstance(t, Array) else None
+        if inner is None:
+            raise CannotFetch(f"{a.text.partition(':')[0]} is {_article(t)}, no text: neither a pointer nor an array")
+        if not (isinstance(inner, Int) and inner.size == 1) and not isinstance(inner, Void):
+            raise CannotFetch(f"{a.text.partition(':')[0]} is no text: it points to {inner}, not to char")
+        return (Deref(value.x) if isinstance(t, Pointer) else value.x), kind
+
+
+def _inside(outer: Fetch, found: Field, layout: Layout) -> Value:
+    """A member of a struct that is in memory, or in a register."""
+    bits = None
+    if found.bit_size:
+        bits = (found.bit_size, found.bit_offset, 8 * width(found.type))
+    if isinstance(outer, Deref):
+        return Value(replace(outer, offset=outer.offset + found.offset), found.type, bits)
+    if layout.size > WORD // 8:
+        raise CannotFetch(f"{layout.name} is in several registers")
+    shift = 8 * found.offset + (found.bit_offset if found.bit_size else 0)
+    wide = found.bit_size or 8 * (width(found.type) if is_scalar(found.type) else layout.size - found.offset)
+    whole = not shift and not found.bit_size
+    return Value(outer, found.type, None if whole else (wide, shift, WORD))
+
+
+def _marked(x: Fetch, user: bool) -> Fetch:
+    """The last step of a chain reads memory of the process (``@user``)."""
+    return replace(x, user=True) if user and isinstance(x, Deref) else x
+
+
+def _untyped(a: ArgDef) -> FetchType | None:
+    """Of the kernel's own terms, where only a size makes a type."""
+    kind = a.type
+    if kind is None or kind.bits or kind.kind not in ("u", "s", "x"):
+        return kind
+    return replace(kind, bits=WORD)
+
+
+def _letter(t: Type | None, asked: FetchType | None) -> Kind:
+    if asked is not None:
+        return asked.kind
+    return "s" if isinstance(t, Int) and t.signed else "x"
+
+
+def _bits(t: Type | None, chains: Chains) -> int:
+    if t is None or isinstance(t, Void):
+        return WORD
+    size = chains.size(t)
+    return 8 * max(n for n in (1, 2, 4, 8) if n <= max(size, 1))
+
+
+def _shown(x: Fetch) -> str:
+    match x:
+        case Var(name=name):
+            return name
+        case Member(x=inner, name=name, arrow=arrow):
+            return f"{_shown(inner)}{'->' if arrow else '.'}{name}"
+        case Element(x=inner, index=index):
+            return f"{_shown(inner)}[{index}]"
+        case Star(x=inner):
+            return f"*{_shown(inner)}"
+        case _:
+            return str(x)
+
+
+def _article(t: Type | None) -> str:
+    match t:
+        case None:
+            return "of no known type"
+        case Void():
+            return "void"
+        case Array():
+            return "an array"
+        case Pointer():
+            return "a pointer"
+        case Enum() | Struct():
+            return str(t)
+        case _:
+            return "a number" if is_scalar(t) else str(t)
+
+
+__all__ = ["Absolute", "CannotFetch", "Chains", "Immediate", "Known", "Register", "Symbol", "Value", "Variables"]

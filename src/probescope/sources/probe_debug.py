@@ -1,0 +1,271 @@
+"""Probe definitions by debug information: places to addresses, variables to registers and memory.
+
+The same for programs and for the kernel; what differs (how a place is written, where static memory is) is told by a
+``Target``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from probescope.debuginfo import dwarf_const as c
+from probescope.debuginfo import dwarf_expr as ex
+from probescope.debuginfo.dwarf_die import Die
+from probescope.debuginfo.dwarf_file import DwarfFile
+from probescope.debuginfo.dwarf_find import Finder, entry_of
+from probescope.debuginfo.dwarf_lines import ends_with
+from probescope.debuginfo.dwarf_places import Functions, SourceLines, Spot
+from probescope.debuginfo.dwarf_scope import Scopes, Variable, line_of
+from probescope.debuginfo.dwarf_types import DwarfTypes, Names
+from probescope.errors import ProbeError
+from probescope.model.arch import Arch
+from probescope.model.fetch import Deref, Fetch, Immediate, Register
+from probescope.model.probe_def import Place
+from probescope.model.types import VOID
+from probescope.sources.probe_args import CannotFetch, Value
+
+NOT_HERE = "has no place at this instruction: the compiler does not keep it there"
+OPTIMISED_OUT = "was optimised out: the compiler kept it nowhere"
+NOT_ONE = "is not in one register or in one place of memory"
+
+
+class Target(Protocol):
+    """What owns the debug information."""
+
+    @property
+    def arch(self) -> Arch: ...
+
+    @property
+    def label(self) -> str:
+        """How messages call it."""
+        ...
+
+    def static(self, address: int, near: int) -> Fetch:
+        """Static memory, for a probe at ``near``."""
+        ...
+
+    def symbol_addresses(self, name: str) -> list[int]: ...
+
+    def cfa(self, address: int) -> ex.Near | None: ...
+
+
+class DebugPlaces:
+    """Raises ``DwarfError`` where it is damaged."""
+
+    def __init__(self, dwarf: DwarfFile, target: Target, names: Names | None = None) -> None:
+        self.target = target
+        self.finder = Finder(dwarf)
+        self.lines = SourceLines(dwarf, self.finder)
+        self.functions = Functions(self.lines, target.symbol_addresses)
+        self.types = DwarfTypes(self.finder, names)
+        self.scopes = Scopes(self.finder, target.arch, target.cfa)
+
+    # --- places -------------------------------------------------------------------------------------------------------
+
+    def spots(
+        self, place: Place, *, inlined: bool = True, skip: bool = False, texts: SourceTexts | None = None
+    ) -> list[Spot]:
+        """Where a definition points to. Raises ``ProbeError`` with what there is instead."""
+        if place.address is not None:
+            return [self._spot(place.address)]
+        if not place.function:
+            return self._in_file(place, texts)
+        dies = self.functions.named(place.function, place.file)
+        if not dies:
+            return []
+        if place.line is not None:
+            return self._at_lines(place, dies)
+        if place.label:
+            return list(self._labels(place, dies))
+        if place.lazy:
+            return list(self._lazy(place, dies, texts))
+        out: list[Spot] = []
+        plain = skip and not place.offset and not place.ret
+        for die in dies:
+            out += self.functions.entries(die, inlined=inlined and not place.ret, skip=plain)
+        return [s._replace(address=s.address + place.offset) for s in _once(out)]
+
+    def _spot(self, address: int, line: int = 0) -> Spot:
+        die = self.scopes.function(address)
+        if die is None:
+            return Spot(address, "", address, line=line)
+        return Spot(address, die.full_name(), entry_of(die) or address, die.tag == c.TAG_INLINED, line)
+
+    def _at_lines(self, place: Place, dies: list[Die]) -> list[Spot]:
+        out: list[Spot] = []
+        for die in dies:
+            line, file = line_of(die) + (place.line or 0), self.lines.path_of(die)
+            found = self.functions.at_line([die.unit], file, {line})
+            out += [self._spot(row.address, row.line)._replace(name=die.full_name()) for row in found]
+        if not out:
+            raise self._no_code(place, dies)
+        return _once(out)
+
+    def _no_code(self, place: Place, dies: list[Die]) -> ProbeError:
+        die, wanted = dies[0], place.line or 0
+        first, file = line_of(die), self.lines.path_of(die)
+        known = sorted({r.line - first for i in self.code_of(die) for r in self.lines.of_function(i) if r.path == file})
+        after, before = [n for n in known if n > wanted][:1], [n for n in known if n < wanted][-1:]
+        hints = [f"line {n} has code: {place.function}:{n}" for n in (*before, *after)]
+        return ProbeError(f"there is no code at line {wanted} of {place.function}", hints=hints)
+
+    def code_of(self, die: Die) -> list[Die]:
+        """The entries of a function's own code, or of all inlined copies if it has none."""
+        from probescope.debuginfo.dwarf_named import instances
+
+        found = instances(self.finder, die)
+        own = [i.die for i in found if not i.inlined]
+        return own or [i.die for i in found]
+
+    def _in_file(self, place: Place, texts: SourceTexts | None) -> list[Spot]:
+        units = list(self.lines.units_of(place.file))
+        if not units:
+            raise ProbeError(f"no code of {self.target.label} comes from a file {place.file}")
+        paths = sorted({p for u in units for p in self.lines.paths(u) if ends_with(p, place.file)})
+        if len(paths) > 1:
+            raise ProbeError(f"{place.file} may be any of {', '.join(paths[:6])}", hints=["write more of the path"])
+        if place.lazy:
+            wanted = _matching(place, paths, texts)
+            return _once([self._spot(r.address, r.line) for r in self.functions.at_line(units, paths[0], wanted)])
+        found = list(self.functions.at_line(units, place.file, {place.line or 0}))
+        if not found:
+            known = sorted({r.line for u in units for r in self.lines.rows(u) if ends_with(r.path, place.file)})
+            near = [n for n in known if n > (place.line or 0)][:1], [n for n in known if n < (place.line or 0)][-1:]
+            hints = [f"line {n} has code: {place.file}:{n}" for n in (*near[1], *near[0])]
+            raise ProbeError(f"there is no code at line {place.line} of {place.file}", hints=hints)
+        return _once([self._spot(r.address, r.line) for r in found])
+
+    def _labels(self, place: Place, dies: list[Die]) -> Iterator[Spot]:
+        known: list[str] = []
+        found = False
+        for die in dies:
+            for code in self.code_of(die):
+                for label in _labels_below(code):
+                    name, address = label.full_name(), label.address(c.AT_LOW_PC)
+                    known.append(name)
+                    if name == place.label and address:
+                        found = True
+                        yield Spot(address, die.full_name(), entry_of(code) or address, line=line_of(label))
+        if not found:
+            hints = [f"it has {', '.join(dict.fromkeys(known))}"] if known else ["it has no labels that are known"]
+            raise ProbeError(f"{place.function} has no label {place.label} with code", hints=hints)
+
+    def _lazy(self, place: Place, dies: list[Die], texts: SourceTexts | None) -> Iterator[Spot]:
+        found = False
+        for die in dies:
+            file = self.lines.path_of(die)
+            wanted = _matching(place, [file], texts)
+            for code in self.code_of(die):
+                for row in self.lines.of_function(code):
+                    if row.path == file and row.line in wanted:
+                        found = True
+                        yield self._spot(row.address, row.line)._replace(name=die.full_name())
+        if not found:
+            raise ProbeError(f"no line of {place.function} with code matches '{place.lazy}'")
+
+    # --- variables ----------------------------------------------------------------------------------------------------
+
+    def variable(self, name: str, address: int) -> Value:
+        """The value of a variable at an instruction. Raises ``CannotFetch``."""
+        found = [v for v in self.scopes.variables(address) if v.name == name]
+        for v in found:
+            if self.scopes.place(v, address) is not None:
+                return self.value_of(v, address)
+        if found:
+            return self.value_of(found[0], address)
+        static = self.scopes.global_variable(name, address)
+        if static is None:
+            raise self._unknown(name, address)
+        return self.value_of(static, address)
+
+    def _unknown(self, name: str, address: int) -> CannotFetch:
+        from probescope.diagnostics import nearest
+
+        names = list(dict.fromkeys(v.name for v in self.scopes.variables(address)))
+        die = self.scopes.function(address)
+        where = die.full_name() if die is not None else "this place"
+        hints = [f"did you mean {n}?" for n in nearest(name, names)]
+        hints = hints or ([f"there are {', '.join(names[:16])}"] if names else ["it has no variables"])
+        return CannotFetch(f"{where} has no variable {name}", *hints)
+
+    def value_of(self, v: Variable, address: int) -> Value:
+        self.types.near = v.die.unit
+        kind = v.die.type()
+        t = self.types.type_of(kind) if kind is not None else VOID
+        return Value(self._fetch(v, address), t)
+
+    def _fetch(self, v: Variable, address: int) -> Fetch:
+        place = self.scopes.place(v, address)
+        match place:
+            case ex.Held(name=name) if name:
+                return Register(name)
+            case ex.Near(register=register, offset=offset) if register:
+                return Deref(Register(register), offset)
+            case ex.Fixed(value=value):
+                return Immediate(value)
+            case ex.Static(address=at):
+                return self.target.static(at, address)
+            case _:
+                raise CannotFetch(f"{v.name} {self._lost(v, address, place)}", *self._instead(v))
+
+    def _lost(self, v: Variable, address: int, place: ex.Place | None) -> str:
+        if isinstance(place, ex.Held):
+            return "is in a register that probes cannot read (of floating-point numbers or vectors)"
+        if place is not None:
+            return NOT_ONE
+        expression = self.scopes.expression(v.die, address)
+        if expression is None:
+            return OPTIMISED_OUT
+        return "is calculated from values that only the running program has" if expression else NOT_HERE
+
+    def _readable(self, v: Variable, address: int) -> bool:
+        place = self.scopes.place(v, address)
+        return place is not None and not (isinstance(place, ex.Held) and not place.name)
+
+    def _instead(self, v: Variable) -> list[str]:
+        """Where in the function it can be had."""
+        from probescope.debuginfo.dwarf_ranges import locations
+
+        if v.die.block(c.AT_LOCATION) is not None or not v.die.has(c.AT_LOCATION):
+            return []
+        scope = self.scopes.around(next(iter(r[0] for r in locations(v.die, c.AT_LOCATION)), 0))
+        function = scope[0] if scope else None
+        if function is None:
+            return []
+        name, entry = function.full_name(), entry_of(function) or 0
+        for low, high, _ in locations(v.die, c.AT_LOCATION):
+            for row in self.lines.rows(function.unit):
+                if low <= row.address < high and self._readable(v, row.address):
+                    return [f"it is known at {name}+{row.address - entry} (line {row.line})"]
+        return []
+
+
+def _once(spots: list[Spot]) -> list[Spot]:
+    seen: dict[int, Spot] = {}
+    for s in spots:
+        seen.setdefault(s.address, s)
+    return list(seen.values())
+
+
+def _labels_below(die: Die) -> Iterator[Die]:
+    for child in die.children(c.TAG_LABEL, c.TAG_LEXICAL_BLOCK):
+        if child.tag == c.TAG_LABEL:
+            yield child
+        else:
+            yield from _labels_below(child)
+
+
+SourceTexts = Callable[[str], list[str]]
+"""Lines of a source file by the path that debug information has. Raises ``ProbeError`` where it cannot be read."""
+
+
+def _matching(place: Place, paths: list[str], texts: SourceTexts | None) -> set[int]:
+    """Numbers of lines whose text matches a pattern, blanks left out of both."""
+    from fnmatch import translate
+    from re import compile as pattern
+
+    if texts is None or not paths:
+        raise ProbeError("patterns need the source code")
+    accepts = pattern(translate("".join(place.lazy.split()))).match
+    return {i for i, line in enumerate(texts(paths[0]), 1) if accepts("".join(line.split()))}

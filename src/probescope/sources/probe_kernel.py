@@ -1,0 +1,291 @@
+"""Probe definitions in the kernel: by the debug information of its vmlinux or of a module, else by its BTF.
+
+With debug information a place is told from ``_text``, as perf probe does: names of functions are not unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from probescope.debuginfo import dwarf_expr as ex
+from probescope.debuginfo import vmlinux
+from probescope.debuginfo.binary import Binary
+from probescope.debuginfo.dwarf_cfa import Frames
+from probescope.debuginfo.dwarf_open import open_dwarf
+from probescope.debuginfo.dwarf_places import Spot
+from probescope.debuginfo.elf import ElfFile
+from probescope.debuginfo.elf_notes import build_id
+from probescope.errors import DwarfError, ElfError, KernelError, ProbeError
+from probescope.kernel.host import host
+from probescope.model.fetch import Deref, Fetch, Register, Symbol
+from probescope.model.probe_def import ProbeDef
+from probescope.model.probe_found import FoundArg, FoundProbe
+from probescope.model.types import TypeTable, is_scalar
+from probescope.sources import boundaries, func_fields, kernel_btf, kernel_functions
+from probescope.sources.context import ResolveContext
+from probescope.sources.globs import is_glob
+from probescope.sources.kprobe import nearest_function
+from probescope.sources.probe_args import CannotFetch, Value
+from probescope.sources.probe_debug import DebugPlaces, SourceTexts
+from probescope.sources.probe_resolve import Surroundings, arguments
+from probescope.sources.probe_target import Wanted
+
+BASE = "_text"
+HOW = "the kernel's debug symbols tell more: linux-image-{0}-dbg, or -k VMLINUX"
+MAX_CODE = 1 << 16
+
+
+class KernelTarget:
+    """``label``: how messages call it. Nothing is opened before it is asked for."""
+
+    label = "the kernel"
+
+    def __init__(self, wanted: Wanted, ctx: ResolveContext, texts: SourceTexts) -> None:
+        self.wanted, self.ctx, self.arch, self.texts = wanted, ctx, ctx.arch, texts
+        self.reason = "the kernel's debug information is not here"
+        self._elf: ElfFile | None = None
+        self._frames: Frames | None = None
+        self._base = 0
+
+    # --- debug information --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def debug(self) -> DebugPlaces | None:
+        """``None`` where there is none, for the ``reason``. Raises ``ProbeError`` for a file that the user names and
+        that is another kernel's."""
+        if self.wanted.module:
+            self.reason = f"debug information of modules is not read; {self.wanted.module} is known by its BTF"
+            return None
+        running = _running_build_id()
+        release = host().release
+        for path in vmlinux.places(release, running, self.wanted.vmlinux):
+            found = self._opened(path, running)
+            if found is not None:
+                return found
+        if self.wanted.vmlinux and self._elf is None:
+            raise ProbeError(f"{self.wanted.vmlinux} has no debug information that can be read")
+        return None
+
+    def _opened(self, path: str, running: str) -> DebugPlaces | None:
+        try:
+            binary = Binary(path)
+            theirs = binary.elf.build_id()
+            if running and theirs != running and not self._offline(theirs, running):
+                return None
+            dwarf = open_dwarf(binary)
+        except (ElfError, DwarfError) as e:
+            if self.wanted.vmlinux:
+                raise ProbeError(f"{path} cannot be read: {e}") from e
+            return None
+        base = binary.elf.symbols().find(BASE)
+        if dwarf is None or base is None:
+            return None
+        self._elf, self._base = binary.elf, base.address
+        return DebugPlaces(dwarf, self)
+
+    def _offline(self, theirs: str, running: str) -> bool:
+        """Another kernel's file serves only where the user names it, and is told so."""
+        if not self.wanted.vmlinux:
+            ids = f"its build-id is {theirs[:12]}..., the kernel's {running[:12]}..."
+            self.reason = f"the vmlinux that is here belongs to another build ({ids})"
+            return False
+        return True
+
+    def static(self, address: int, near: int) -> Fetch:
+        assert self._elf is not None
+        found = self._elf.symbols().at(address)
+        if found is not None and found.address == address:
+            return Symbol(found.name)
+        return Symbol(BASE, address - self._base)
+
+    def symbol_addresses(self, name: str) -> list[int]:
+        assert self._elf is not None
+        found = [s.address for s in self._elf.symbols().find_all(name) if s.is_defined and s.is_function]
+        return sorted(set(found))
+
+    def cfa(self, address: int) -> ex.Near | None:
+        if self._frames is None:
+            assert self._elf is not None
+            self._frames = Frames(self._elf, None, self.arch, self._start_of)
+        return self._frames.cfa(address)
+
+    def _start_of(self, address: int) -> int | None:
+        assert self._elf is not None
+        found = self._elf.symbols().at(address)
+        return found.address if found is not None else None
+
+    # --- definitions --------------------------------------------------------------------------------------------------
+
+    def resolve(self, d: ProbeDef) -> list[FoundProbe]:
+        """Raises ``ProbeError``, ``ScriptError``, ``KernelError``."""
+        if d.place.sdt:
+            raise ProbeError("the kernel has no USDT probes", hints=["-x FILE names a program that has"])
+        name = d.place.function
+        if name and not is_glob(name) and kernel_functions.forbidden(name):
+            hints = [f"its callers can be probed: probescope run -e 'kprobe:...' on them; {name} itself never"]
+            raise ProbeError(f"the kernel forbids probes on {name} (debugfs kprobes/blacklist)", hints=hints)
+        if self._needs_debug(d):
+            return self._by_debug(d)
+        return self._by_name(d)
+
+    def _needs_debug(self, d: ProbeDef) -> bool:
+        """Whether debug information is to be asked. Bare functions with registers are as good without it."""
+        p = d.place
+        if is_glob(p.function):
+            return False
+        deep = p.line is not None or p.lazy or p.label or p.file
+        if deep and self.debug is None:
+            hints = [HOW.format(host().release)]
+            raise ProbeError(f"{self.reason}: there are no lines", hints=hints)
+        return bool(deep) or self.debug is not None
+
+    def _by_debug(self, d: ProbeDef) -> list[FoundProbe]:
+        debug = self.debug
+        assert debug is not None
+        try:
+            spots = debug.spots(d.place, inlined=self.wanted.inlined, texts=self.texts)
+        except DwarfError as e:
+            raise ProbeError(f"the kernel's debug information is damaged: {e}") from e
+        if not spots:
+            return self._by_name(d)
+        kept = [s for s in spots if not self._forgotten(s.address)]
+        if not kept:
+            raise ProbeError(f"{d.place} has code only in parts of the kernel that are freed after its start")
+        return [self._at(d, s) for s in kept]
+
+    def _forgotten(self, address: int) -> bool:
+        """Code of .init.text and .exit.text is gone once the kernel runs."""
+        assert self._elf is not None
+        return any(
+            s.address <= address < s.address + s.size
+            for s in self._elf.sections()
+            if s.name in (".init.text", ".exit.text")
+        )
+
+    def _at(self, d: ProbeDef, spot: Spot) -> FoundProbe:
+        debug = self.debug
+        assert debug is not None
+        self._on_instruction(spot)
+
+        def every(kind: str) -> Iterable[str]:
+            return [v.name for v in debug.scopes.own_variables(spot.address) if kind == "vars" or v.is_parameter]
+
+        entered = spot.address == spot.entry and not spot.inlined
+        around = Surroundings(
+            self.arch, lambda name: debug.variable(name, spot.address), debug.types, entered, d.place.ret, every
+        )
+        args, lost = arguments(d, around)
+        return FoundProbe(
+            "", BASE, spot.address - self._base, d.place.ret, args, spot.name, spot.address - spot.entry,
+            spot.address, line=spot.line, inlined=spot.inlined, lost=lost,
+        )  # fmt: skip
+
+    def _on_instruction(self, spot: Spot) -> None:
+        assert self._elf is not None
+        start = self._start_of(spot.address)
+        if start is None or start == spot.address or not 0 < spot.address - start < MAX_CODE:
+            return
+        try:
+            code = self._elf.read_vaddr(start, spot.address - start + 15)
+        except ElfError:
+            return
+        if any(code) and boundaries.is_boundary(code, spot.address - start, self.arch.name) is False:
+            where = f"{spot.name}+{spot.address - spot.entry}"
+            raise ProbeError(f"no instruction begins at {where}: a probe there would break the kernel")
+
+    # --- without debug information ------------------------------------------------------------------------------------
+
+    def _by_name(self, d: ProbeDef) -> list[FoundProbe]:
+        p = d.place
+        if p.address is not None:
+            name = kernel_functions.name_at(p.address)
+            return [
+                FoundProbe(
+                    "", "", 0, False, self._args(d, "", entry=False)[0], name.partition("+")[0], address=p.address
+                )
+            ]
+        if is_glob(p.function):
+            found = kernel_functions.traceable().match(p.function, self.wanted.module)
+            if not found:
+                raise ProbeError(f"no function of the kernel matches '{p.function}'")
+            return [self._named(d, n, m) for n, m in found]
+        where = kernel_functions.find_symbol(p.function, self.wanted.module)
+        if where is None:
+            raise self._unknown(p.function)
+        return [self._named(d, *where)]
+
+    def _named(self, d: ProbeDef, name: str, module: str) -> FoundProbe:
+        p = d.place
+        args, lost = self._args(d, name, entry=not p.offset, module=module)
+        module = "" if module in ("bpf", "__builtin__ftrace", "__builtin__kprobes") else module
+        return FoundProbe("", name, p.offset, p.ret, args, name, p.offset, module=module, lost=lost)
+
+    def _args(
+        self, d: ProbeDef, name: str, *, entry: bool, module: str = ""
+    ) -> tuple[tuple[FoundArg, ...], tuple[str, ...]]:
+        found = kernel_btf.functions(module)
+        fn = found.find(name) if found is not None and name else None
+        table: TypeTable | None = found.types if found is not None else None
+        places: dict[str, Value] = {}
+        if fn is not None and found is not None:
+            for f in func_fields.registers(fn, found.types, self.ctx):
+                index = getattr(f.where, "index", 0)
+                places[f.name] = Value(self._argument(index), f.type)
+
+        def variable(wanted: str) -> Value:
+            if wanted in places and entry:
+                return places[wanted]
+            raise self._no_variable(name, wanted, list(places), entry, known=fn is not None)
+
+        def every(_kind: str) -> list[str]:
+            return list(places) if entry else []
+
+        around = Surroundings(self.arch, variable, table, entry, d.place.ret, every)
+        return arguments(d, around)
+
+    def _argument(self, index: int) -> Fetch:
+        registers = self.arch.arg_regs
+        if index < len(registers):
+            return Register(registers[index])
+        return Deref(Register(self.arch.sp), self.arch.stack_args + 8 * (index - len(registers)))
+
+    def _no_variable(self, name: str, wanted: str, names: list[str], entry: bool, *, known: bool) -> CannotFetch:
+        from probescope.diagnostics import nearest
+
+        how = HOW.format(host().release)
+        if not entry:
+            return CannotFetch(f"{self.reason}: {wanted} is known only where {name} is entered", how)
+        if not known:
+            why = "was inlined or changed by the compiler" if kernel_btf.functions() is not None else "there is none"
+            return CannotFetch(
+                f"BTF does not know {name} ({why}): {wanted} is not known", f"$arg1 to $arg6 are its arguments; {how}"
+            )
+        hints = [f"did you mean {n}?" for n in nearest(wanted, names)] or [
+            f"its parameters are {', '.join(names) or 'none'}"
+        ]
+        return CannotFetch(f"{name} has no parameter {wanted}, and of locals BTF knows nothing", *hints, how)
+
+    def _unknown(self, name: str) -> ProbeError:
+        names = kernel_functions.names()
+        changed = [n for n in names if n.startswith(f"{name}.")][:3]
+        hints = [f"the compiler changed it into {n}: probe that" for n in changed]
+        hints += [f"did you mean {n}?" for n in nearest_function(name, names)]
+        if not hints:
+            hints = [f"it may be inlined, or of a module that is not loaded; {HOW.format(host().release)}"]
+        return ProbeError(f"there is no function {name} in the kernel", hints=hints)
+
+    def function_names(self) -> list[str]:
+        """Raises ``KernelError``."""
+        module = self.wanted.module
+        return sorted({n for n, m in kernel_functions.symbols() if not module or m == module})
+
+
+def _running_build_id() -> str:
+    try:
+        return build_id(host().read_bytes("/sys/kernel/notes"))
+    except (OSError, ElfError):
+        return ""
+
+
+__all__ = ["KernelError", "KernelTarget", "is_scalar"]

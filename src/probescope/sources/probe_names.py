@@ -1,0 +1,66 @@
+"""Names of events as perf probe gives them: ``probe:vfs_read``, ``probe_bash:readline__return``, ``probe:f_L12``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+
+from probescope.errors import ProbeError
+from probescope.model.probe_def import ProbeDef
+from probescope.model.probe_found import FoundProbe, ProbeEvent
+
+MAX_NAME = 64
+_NOT = re.compile(r"[^A-Za-z0-9_]")
+
+
+def group_of(path: str) -> str:
+    """``probe`` for the kernel; ``probe_bash`` for /bin/bash."""
+    if not path:
+        return "probe"
+    head = re.match(r"[A-Za-z0-9_]*", os.path.basename(path))
+    return f"probe_{head[0] if head else ''}"
+
+
+def base_of(d: ProbeDef, found: FoundProbe) -> str:
+    """What an event is called after, without a number."""
+    if d.event:
+        return d.event
+    p = d.place
+    name = found.base or (p.function if p.function and not any(c in p.function for c in "*?[") else found.function)
+    if not name:
+        name = f"abs_{found.address:x}"
+    name = name[:1] + re.split(r"[.@]", name[1:], maxsplit=1)[0]
+    name = _NOT.sub("_", name.partition("(")[0]).strip("_") or "probe"
+    if p.function and p.line:
+        name += f"_L{p.line}"
+    elif p.label:
+        name += f"_{p.label}"
+    if found.ret:
+        name += "__return"
+    return name[: MAX_NAME - 5]
+
+
+def named(
+    d: ProbeDef, found: Sequence[FoundProbe], taken: Callable[[str, str], bool], *, force: bool = False
+) -> list[ProbeEvent]:
+    """Events with names of their own: those behind the first of a name get a number. ``taken``: whether an event of
+    that group and name is there already; then the definition fails, unless ``force``. Raises ``ProbeError``."""
+    out: list[ProbeEvent] = []
+    used: set[tuple[str, str]] = set()
+    for f in found:
+        group = d.group or ("sdt_" + d.place.provider if d.place.sdt and d.place.provider else group_of(f.path))
+        base = base_of(d, f)
+        if (group, base) not in used and taken(group, base) and not force:
+            hints = [
+                f"probescope probe -d {group}:{base} removes it; NAME=... gives another name; --force adds a number"
+            ]
+            raise ProbeError(f"there is an event {group}:{base} already", hints=hints)
+        number, name = 0, base
+        while (group, name) in used or taken(group, name):
+            number += 1
+            name = f"{base}_{number}"
+        used.add((group, name))
+        used.add((group, base))
+        out.append(ProbeEvent(group, name, f))
+    return out

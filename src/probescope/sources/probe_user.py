@@ -1,0 +1,243 @@
+"""Probe definitions in programs and libraries, with and without debug information."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from probescope.debuginfo import dwarf_expr as ex
+from probescope.debuginfo.binary import Binary, FunctionSite
+from probescope.debuginfo.dwarf_cfa import Frames
+from probescope.debuginfo.dwarf_open import open_dwarf
+from probescope.debuginfo.dwarf_places import Spot
+from probescope.errors import DwarfError, ElfError, ProbeError
+from probescope.model.arch import Arch
+from probescope.model.fetch import Absolute, Deref, Fetch, FetchArg, FetchType, Immediate, Register
+from probescope.model.probe_def import ArgDef, ProbeDef
+from probescope.model.probe_found import FoundArg, FoundProbe
+from probescope.model.site import Constant, Field, Reg, RegMem
+from probescope.sources import elf_places
+from probescope.sources.context import ResolveContext
+from probescope.sources.elf_places import open_binary
+from probescope.sources.globs import is_glob
+from probescope.sources.probe_args import CannotFetch, Value
+from probescope.sources.probe_debug import DebugPlaces, SourceTexts
+from probescope.sources.probe_resolve import Surroundings, arguments
+
+HOW = "install its debug symbols, or build it with -g"
+
+
+class ProgramTarget:
+    """A binary as ``probe_debug.Target``. ``inlined``: whether copies in other functions count."""
+
+    def __init__(
+        self, path: str, ctx: ResolveContext, *, inlined: bool = True, texts: SourceTexts | None = None
+    ) -> None:
+        self.binary: Binary = open_binary(path, ctx)
+        self.ctx, self.arch, self.inlined, self.texts = ctx, ctx.arch, inlined, texts
+        self.label = path
+        self.reason = f"{path} has no debug information"
+        self._frames: Frames | None = None
+
+    @property
+    def arch_name(self) -> str:
+        return self.arch.name
+
+    @cached_property
+    def debug(self) -> DebugPlaces | None:
+        """``None`` without debug information, for the ``reason``."""
+        try:
+            dwarf = open_dwarf(self.binary)
+        except (DwarfError, ElfError) as e:
+            self.reason = f"the debug information of {self.label} is damaged: {e}"
+            return None
+        return DebugPlaces(dwarf, self) if dwarf is not None else None
+
+    # --- what debug information asks ----------------------------------------------------------------------------------
+
+    def static(self, address: int, near: int) -> Fetch:
+        """A place of the file: the kernel counts it from where the code of the probe is mapped."""
+        shift = near - elf_places.offset_of(self.binary, near)
+        return Absolute(address - shift, in_file=True)
+
+    def symbol_addresses(self, name: str) -> list[int]:
+        found = [f.address for f in elf_places.definitions(self.binary, name)]
+        if not found and ("::" in name or "(" in name):
+            found = [f.address for f in self.binary.demangled(name)]
+        return found
+
+    def cfa(self, address: int) -> ex.Near | None:
+        if self._frames is None:
+            self._frames = Frames(self.binary.elf, self.binary.debug, self.arch, self._start_of)
+        return self._frames.cfa(address)
+
+    def _start_of(self, address: int) -> int | None:
+        offset = self.binary.elf.to_offset(address)
+        found = self.binary.function_at(offset) if offset is not None else None
+        return found[0].address if found is not None else None
+
+    # --- definitions --------------------------------------------------------------------------------------------------
+
+    def resolve(self, d: ProbeDef) -> list[FoundProbe]:
+        """Raises ``ProbeError`` or ``ScriptError``."""
+        if d.place.sdt:
+            return self._usdt(d)
+        wants = any((not a.every and _has_variables(a)) or a.every for a in d.args)
+        if is_glob(d.place.function):
+            return [f for s in self._globbed(d) for f in self._found(d, s)]
+        spots = self._spots(d, wants)
+        return [self._at(d, s) for s in spots]
+
+    def _globbed(self, d: ProbeDef) -> list[Spot]:
+        functions = [f for f in self.binary.functions(d.place.function) if elf_places.is_code(self.binary, f.address)]
+        if not functions:
+            raise ProbeError(f"no function of {self.label} matches '{d.place.function}'")
+        out: dict[int, Spot] = {}
+        for f in functions:
+            out.setdefault(f.address, Spot(f.address + d.place.offset, f.name, f.address))
+        return list(out.values())
+
+    def _found(self, d: ProbeDef, spot: Spot) -> list[FoundProbe]:
+        return [self._at(d, spot)]
+
+    def _spots(self, d: ProbeDef, wants: bool) -> list[Spot]:
+        place = d.place
+        if self.debug is not None:
+            try:
+                spots = self.debug.spots(place, inlined=self.inlined, skip=wants, texts=self.texts)
+            except DwarfError as e:
+                raise ProbeError(f"the debug information of {self.label} is damaged: {e}") from e
+            if spots:
+                return spots
+        elif place.line is not None or place.lazy or place.label or place.file:
+            raise ProbeError(f"{self.reason}: there are no lines", hints=[HOW])
+        if place.address is not None:
+            return [self._by_address(place.address)]
+        found = self._symbols(place.function)
+        if not found:
+            raise self._unknown(place.function)
+        return [Spot(f.address + place.offset, f.name, f.address) for f in found]
+
+    def _symbols(self, name: str) -> list[FunctionSite]:
+        found = elf_places.definitions(self.binary, name)
+        if not found and ("::" in name or "(" in name):
+            found = self.binary.demangled(name)
+        return [f for f in found if elf_places.is_code(self.binary, f.address)]
+
+    def _by_address(self, address: int) -> Spot:
+        offset = elf_places.offset_of(self.binary, address)
+        found = self.binary.function_at(offset)
+        return Spot(address, found[0].name, found[0].address) if found else Spot(address, "", address)
+
+    def _unknown(self, name: str) -> ProbeError:
+        symbols = self.binary.elf.symbols()
+        if any(not s.is_defined for s in symbols.find_all(name)):
+            hints = [f"it calls that function in a library: {', '.join(self.binary.elf.needed()[:6])}"]
+            return ProbeError(f"{self.label} does not define {name}", hints=hints)
+        if any(s.is_defined for s in symbols.find_all(name)):
+            return ProbeError(f"{name} in {self.label} is data, not a function")
+        return ProbeError(f"there is no function {name} in {self.label}", hints=self.binary.suggestions(name))
+
+    def _at(self, d: ProbeDef, spot: Spot) -> FoundProbe:
+        where = f"{spot.name}+{spot.address - spot.entry}" if spot.name else f"{spot.address:#x}"
+        notes: list[str] = []
+        symbol = self._by_address(spot.address)
+        start = spot.entry if spot.inlined or not symbol.name else symbol.entry
+        if spot.address != start and not spot.inlined:
+            note = elf_places.check_boundary(self.binary, start, spot.address, where)
+            notes += [note] if note else []
+        if elf_places.cost(self.binary, spot.address) == "refused":
+            raise ProbeError(f"the kernel takes no probe on the instruction at {where}")
+        offset = elf_places.offset_of(self.binary, spot.address)
+        path, offset = self.binary.elf.in_file(offset)
+        args, lost = arguments(d, self._around(d, spot))
+        name = spot.name or symbol.name
+        return FoundProbe(
+            path, "", offset, d.place.ret, args, name, spot.address - spot.entry, spot.address, line=spot.line,
+            inlined=spot.inlined, lost=lost, notes=tuple(notes),
+        )  # fmt: skip
+
+    def _around(self, d: ProbeDef, spot: Spot) -> Surroundings:
+        debug, at = self.debug, spot.address
+
+        def variable(name: str) -> Value:
+            if debug is None:
+                raise CannotFetch(f"{self.reason}: {name} is not known", f"$arg1 to $arg6 are its arguments; {HOW}")
+            return debug.variable(name, at)
+
+        def every(kind: str) -> Iterable[str]:
+            if debug is None:
+                raise ProbeError(f"{self.reason}: its variables are not known", hints=[f"$arg1 to $arg6; {HOW}"])
+            return [v.name for v in debug.scopes.own_variables(at) if kind == "vars" or v.is_parameter]
+
+        def static(name: str) -> Fetch:
+            found = self.binary.elf.symbols().find(name)
+            if found is None:
+                raise CannotFetch(f"{self.label} has no symbol {name}")
+            return self.static(found.address, at)
+
+        table = debug.types if debug is not None else None
+        entered = at == spot.entry and not spot.inlined
+        return Surroundings(self.arch, variable, table, entered, d.place.ret, every, static)
+
+    def function_names(self) -> list[str]:
+        return sorted({f.name for f in self.binary.functions() if elf_places.is_code(self.binary, f.address)})
+
+    # --- USDT ---------------------------------------------------------------------------------------------------------
+
+    def _usdt(self, d: ProbeDef) -> list[FoundProbe]:
+        from probescope.debuginfo import usdt
+
+        place = d.place
+        probes = usdt.read(self.binary.elf)
+        wanted = [p for p in probes if p.name == place.sdt and place.provider in ("", p.provider)]
+        if not wanted:
+            names = sorted({f"%sdt_{p.provider}:{p.name}" for p in probes})
+            hints = [f"it has {', '.join(names[:8])}"] if names else ["it has none at all"]
+            raise ProbeError(f"{self.label} has no USDT probe {place}", hints=hints)
+        out = []
+        for p in wanted:
+            args, lost = arguments(d, self._around(d, Spot(p.address, "", p.address)))
+            own = () if args else tuple(_operand(f) for f in p.args if f is not None)
+            _, offset = self.binary.elf.in_file(p.pc)
+            counter = self.binary.elf.in_file(p.semaphore)[1] if p.semaphore else 0
+            out.append(
+                FoundProbe(
+                    self.label,
+                    "",
+                    offset,
+                    False,
+                    tuple(a for a in own if a) or args,
+                    p.name,
+                    address=p.address,
+                    ref_ctr=counter,
+                    lost=lost,
+                    base=p.name,
+                )
+            )
+        return out
+
+
+def _operand(f: Field) -> FoundArg | None:
+    """An argument of a USDT probe, as its note tells."""
+    match f.where:
+        case Reg(name=name, size=size, signed=signed):
+            return FoundArg(FetchArg(f.name, Register(name), FetchType("s" if signed else "u", 8 * size)), f.type)
+        case RegMem(reg=reg, offset=offset, size=size, signed=signed, index="") if reg:
+            return FoundArg(FetchArg(f.name, Deref(Register(reg), offset), FetchType("s" if signed else "u", 8 * size)))
+        case Constant(value=value):
+            return FoundArg(FetchArg(f.name, Immediate(value), None), f.type)
+        case _:
+            return None
+
+
+def _has_variables(a: ArgDef) -> bool:
+    from probescope.model.probe_def import Var
+
+    x = a.x
+    while x is not None and not isinstance(x, Var):
+        x = getattr(x, "x", None)
+    return x is not None
+
+
+__all__ = ["Arch", "ProgramTarget"]

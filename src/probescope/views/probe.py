@@ -1,0 +1,65 @@
+"""Hits of probe definitions as lines, as perf-script(1) prints events of the same names.
+
+COMM    TID [CPU]  SECONDS.MICROS: group:event: (address) name="text" size=12 flags=0x8
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from probescope.lang.probe.lower import FIRST, Row, Shown
+
+Symbol = Callable[[int], str]
+"""A kernel address as ``symbol+0x10/0x20``."""
+
+
+class ProbeLines:
+    def __init__(self, rows: Sequence[Row], symbol: Symbol) -> None:
+        self._rows, self._symbol = rows, symbol
+
+    def row(self, values: Sequence[Any]) -> Row:
+        return self._rows[int(values[0])]
+
+    def text(self, values: Sequence[Any]) -> str:
+        row = self.row(values)
+        _, comm, tid, cpu, ns, address = values[:FIRST]
+        micros = int(ns) // 1000
+        args = "".join(f" {a.name}={self._shown(a, values)}" for a in row.args)
+        when = f"{micros // 1_000_000:5d}.{micros % 1_000_000:06d}"
+        place = f"{int(row.address or address):x}"
+        place = f"<- {place}" if row.event.found.ret and not row.address else place
+        return f"{comm:>16} {tid:7d} [{int(cpu):03d}] {when}: {row.event.name}: ({place}){args}\n"
+
+    def record(self, values: Sequence[Any]) -> dict[str, Any]:
+        """For JSON."""
+        row = self.row(values)
+        _, comm, tid, cpu, ns, address = values[:FIRST]
+        args = {a.name: self._plain(a, values) for a in row.args}
+        return {
+            "event": row.event.name,
+            "comm": comm,
+            "tid": tid,
+            "cpu": cpu,
+            "ns": ns,
+            "address": int(row.address or address),
+            "args": args,
+        }
+
+    def _plain(self, a: Shown, values: Sequence[Any]) -> Any:
+        found = list(values[a.first : a.first + a.count])
+        return found if a.type is not None and a.type.count else found[0]
+
+    def _shown(self, a: Shown, values: Sequence[Any]) -> str:
+        texts = [self._one(a, v) for v in values[a.first : a.first + a.count]]
+        return "{" + ",".join(texts) + "}" if a.type is not None and a.type.count else texts[0]
+
+    def _one(self, a: Shown, value: Any) -> str:
+        if isinstance(value, str):
+            return f'"{value}"'
+        kind = a.type.kind if a.type is not None else "x"
+        if kind == "char":
+            return f"'{chr(int(value) & 0xFF)}'"
+        if kind == "symbol":
+            return self._symbol(int(value))
+        return f"{int(value):#x}" if kind == "x" else str(int(value))
