@@ -46,6 +46,7 @@ COLUMN_ROOMS = (
     "probescope.formats.",
     "probescope.evaluate.columns.",
     "probescope.collect.stream.",
+    "probescope.views.tracecmd.",
     "probescope.store.build.",
 )
 PRINTING_ROOMS = {"cli"}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module, what it does)
     "record": ("ftrace_record", "record events and functions into a trace.dat"),
+    "report": ("ftrace_report", "print what a trace.dat holds"),
     "start": ("ftrace_started", "start tracing, and leave it on"),
     "set": ("ftrace_started", "change what was started"),
     "stop": ("ftrace_started", "stop recording into the buffers"),

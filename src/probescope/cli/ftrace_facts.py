@@ -1,0 +1,100 @@
+"""What a trace.dat tells besides its events: for `ftrace report --stat` and the like, and `check-events`."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from probescope.formats.tracedat import options as o
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from probescope.formats.tracedat.reader import TraceDat
+    from probescope.model.recording import EventType
+
+
+def told(recording: TraceDat, args: argparse.Namespace) -> int:
+    """In trace-cmd's words. The exit code."""
+    code = 0
+    if args.check_events:
+        return unprintable(recording.events[:-1])
+    if args.endian:
+        return _endian(recording)
+    if args.functions:
+        sys.stdout.write(recording.contents.kallsyms)
+    elif args.printk:
+        sys.stdout.write("".join(_printk(recording.contents.printk)))
+    elif args.events:
+        sys.stdout.write("".join(f"{name}\n" for name in sorted(e.name for e in recording.events[:-1])))
+    elif args.uname or args.version:
+        sys.stdout.write(f"cpus={recording.machine.cpus}\n")
+        for asked, number in ((args.uname, o.UNAME), (args.version, o.VERSION)):
+            texts = [o.text(data) for data in recording.option(number)] if asked else []
+            sys.stdout.write("".join(f"{text}\n" for text in texts))
+    elif args.stat:
+        _stat(recording)
+    else:
+        _cpus(recording, args)
+    return code
+
+
+def _printk(text: str) -> list[str]:
+    """``ADDRESS : "FORMAT"`` a line, by address."""
+    found = []
+    for line in text.splitlines():
+        address, colon, shown = line.partition(" : ")
+        with suppress(ValueError):
+            found.append((int(address, 16), shown.strip().removeprefix('"').removesuffix('"')) if colon else (0, ""))
+    return [f"{address:x} {shown}\n" for address, shown in sorted(found) if address]
+
+
+def _endian(recording: TraceDat) -> int:
+    file, host = ("big" if big else "little" for big in (recording.contents.big, sys.byteorder == "big"))
+    sys.stdout.write(f"file is {file} endian and host is {host} endian\n")
+    return 0
+
+
+def _stat(recording: TraceDat) -> None:
+    out = [f"cpus={recording.machine.cpus}\n\nKernel buffer statistics:\n"]
+    out.append('  Note: "entries" are the entries left in the kernel ring buffer and are not\n')
+    out.append("        recorded in the trace data. They should all be zero.\n\n")
+    out += [f"{o.text(data)}\n" for data in recording.option(o.CPUSTAT)]
+    sys.stdout.write("".join(out))
+
+
+def _cpus(recording: TraceDat, args: argparse.Namespace) -> None:
+    import numpy as np
+
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for batch in recording.batches():
+        for cpu in np.unique(batch.cpu).tolist():
+            times = batch.time[batch.cpu == cpu]
+            first.setdefault(cpu, int(times[0]))
+            last[cpu] = int(times[-1])
+    sys.stdout.write(f"List of CPUs in {recording.name} with data:\n")
+    for cpu in sorted(first):
+        text = f"  {cpu}"
+        text += f"\tFirst event:{_seconds(first[cpu])}" if args.first_event else ""
+        text += f"\tLast event:{_seconds(last[cpu])}" if args.last_event else ""
+        sys.stdout.write(text + "\n")
+
+
+def _seconds(time: int) -> str:
+    micro = (time + 500) // 1000
+    return f"{micro // 1_000_000:5d}.{micro % 1_000_000:06d}"
+
+
+def unprintable(events: Sequence[EventType]) -> int:
+    """Says which print formats cannot be worked out; 1 if there are any."""
+    from probescope.formats.tracing.print_fmt import compile_event
+    from probescope.formats.tracing.symbols import Context
+
+    context = Context()
+    bad = [e.name for e in events if not compile_event(e, context).parsed]
+    sys.stdout.write("".join(f"{name}: printed field by field\n" for name in bad))
+    sys.stderr.write(f"{len(events) - len(bad)} of {len(events)} events are printed as they should be\n")
+    return 1 if bad else 0

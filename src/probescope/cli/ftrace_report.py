@@ -1,0 +1,226 @@
+"""``probescope ftrace report``: what a trace.dat holds, with the options of trace-cmd report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from probescope.cli.parsing import Parser, cpu_list
+from probescope.errors import UsageError
+
+if TYPE_CHECKING:
+    from probescope.formats.tracedat.reader import TraceDat
+
+EXAMPLES = """examples:
+  probescope ftrace report
+  probescope ftrace report -i other.dat --cpu 0,2-3 -t
+  probescope ftrace report -F 'sched_switch: prev_prio < 100 && next_comm =~ "kworker.*"'
+  probescope ftrace report -v -F 'sched/.*stat.*'           without these
+  probescope ftrace report -w                               how long woken tasks waited
+  probescope ftrace report --stat                           what each CPU's buffer told at the end
+"""
+_SUMS = "probescope report and probescope run -i trace.dat sum up; probescope latency measures between two events"
+REFUSED = {
+    "-G": _SUMS,
+    "-H": _SUMS,
+    "--profile": _SUMS,
+    "--by-comm": _SUMS,
+    "-L": "there are no plugins to load: forms of events are built in; -N shows them without",
+    "-O": "forms of events have no options here; --ts-diff, -l and -R change lines",
+}
+
+
+class _Filter(argparse.Action):
+    """``-v`` turns those that come after it."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        if self.nargs == 0:
+            namespace.negate = True
+        else:
+            which = "unwanted" if namespace.negate else "wanted"
+            setattr(namespace, which, [*getattr(namespace, which), values])
+
+
+def parser(command: str = "report") -> Parser:
+    p = Parser(f"ftrace {command}", "Print the events of a trace.dat, as trace-cmd report does.", EXAMPLES)
+    p.set_defaults(wanted=[], unwanted=[], negate=False)
+    p.add_argument("file", nargs="?", metavar="FILE", help="trace.dat by default")
+    p.add_argument("-i", dest="input", metavar="FILE", help="the same")
+    p.add_argument("-F", dest="filter", action=_Filter, metavar="FILTER", help="only these: 'EVENT: FIELD == VALUE'")
+    p.add_argument("-v", dest="negative", action=_Filter, nargs=0, help="not those of the -F after it")
+    p.add_argument("-T", dest="filters", action="store_true", help="only say what the filters are")
+    p.add_argument("--cpu", metavar="LIST", help="only on these CPUs: 0,2-3")
+    p.add_argument("-I", dest="no_hardirq", action="store_true", help="not what happened in interrupts")
+    p.add_argument("-S", dest="no_softirq", action="store_true", help="not what happened in softirqs")
+    p.add_argument("-R", dest="all_raw", action="store_true", help="field by field")
+    p.add_argument("-r", dest="raw", action="append", default=[], metavar="EVENT", help="this event field by field")
+    p.add_argument("-N", dest="no_plugins", action="store_true", help="events in their own form only")
+    p.add_argument("-n", dest="plain", action="append", default=[], metavar="EVENT", help="this event in its own form")
+    p.add_argument("-l", dest="latency", action="store_true", help="as latency tracers print")
+    p.add_argument("-t", dest="nanoseconds", action="store_true", help="times with nine digits")
+    p.add_argument("-w", dest="wakeups", action="store_true", help="how long woken tasks waited")
+    p.add_argument("-q", dest="quiet", action="store_true", help="no warnings")
+    p.add_argument("-V", dest="verbose", action="store_true", help="(there is nothing more to say)")
+    _times(p)
+    for name, flag, about in _INSTEAD:
+        p.add_argument(flag, dest=name, action="store_true", help=about)
+    return p
+
+
+def _times(p: Parser) -> None:
+    p.add_argument("--ts-diff", action="store_true", help="how long after the event before")
+    p.add_argument("--ts-offset", type=int, default=0, metavar="NS", help="added to all times")
+    p.add_argument("--ts2secs", type=int, default=0, metavar="HZ", help="times count so many a second")
+    p.add_argument("--ts-check", action="store_true", help="say where a CPU's time goes backwards")
+    p.add_argument("--nodate", action="store_true", help="the clock's times, not those of day")
+    p.add_argument("--raw-ts", action="store_true", help="times as they were recorded")
+    p.add_argument("--align-ts", action="store_true", help="times since the first event")
+
+
+_INSTEAD = (
+    ("endian", "-e", "only say the byte order"),
+    ("functions", "-f", "only list functions and their addresses"),
+    ("printk", "-P", "only list formats of trace_printk"),
+    ("events", "-E", "only list events"),
+    ("cpus", "--cpus", "only list CPUs that have events"),
+    ("first_event", "--first-event", "only the time of each CPU's first event"),
+    ("last_event", "--last-event", "only the time of each CPU's last event"),
+    ("stat", "--stat", "only what each CPU's buffer told at the end"),
+    ("uname", "--uname", "only which machine recorded"),
+    ("version", "--version", "only which program recorded"),
+    ("check_events", "--check-events", "only which events cannot be printed as they should"),
+)
+
+
+def parse(command: str, argv: Sequence[str]) -> argparse.Namespace:
+    for word in argv:
+        name = word.partition("=")[0]
+        if name in REFUSED:
+            raise UsageError(f"probescope ftrace report has no {name}", hints=[REFUSED[name]])
+    args = parser(command).parse_intermixed_args(list(argv))
+    args.input = args.input or args.file or "trace.dat"
+    return args
+
+
+def opened(name: str) -> TraceDat:
+    """Raises UsageError where it cannot be opened, FormatError where it is no trace.dat."""
+    from probescope.formats.tracedat import open_tracedat
+
+    try:
+        return open_tracedat(name)
+    except OSError as e:
+        hints = ["-i FILE names another; probescope ftrace record writes one"] if name == "trace.dat" else []
+        raise UsageError(f"cannot read {name}: {e.strerror}", hints=hints) from None
+
+
+def main(command: str, argv: list[str]) -> int:
+    from probescope.cli.recordings import tell_damage
+
+    args = parse(command, argv)
+    with opened(args.input) as recording:
+        if any(getattr(args, name) for name, _, _ in _INSTEAD):
+            from probescope.cli import ftrace_facts
+
+            return ftrace_facts.told(recording, args)
+        code = _printed(recording, args)
+        sys.stdout.flush()
+        if not args.quiet:
+            tell_damage(args.input, recording.damage, sys.stderr)
+    return code
+
+
+def _printed(recording: TraceDat, args: argparse.Namespace) -> int:
+    from probescope.formats.tracedat.options import in_nanoseconds
+    from probescope.views.tracecmd.choosing import HARDIRQ, SOFTIRQ, Choice, Chooser
+    from probescope.views.tracecmd.filtering import Filters
+    from probescope.views.tracecmd.lines import Look, ReportLines
+
+    recording.times = times_of(recording, args)
+    context = recording.context()
+    filters = Filters(args.wanted, args.unwanted, recording.events, context)
+    if args.filters:
+        return _filters_told(args)
+    without = (HARDIRQ if args.no_hardirq else 0) | (SOFTIRQ if args.no_softirq else 0)
+    choice = Choice(tuple(cpu_list(args.cpu)) if args.cpu else (), without)
+    raw, plain = ("*",) if args.all_raw else _words(args.raw), _words(args.plain)
+    look = Look(raw, plain, args.latency, args.ts_diff, args.nanoseconds, not args.no_plugins)
+    names = tuple(b.name for b in recording.buffers)
+    ticks = not in_nanoseconds(recording.clock) and not args.ts2secs
+    lines = ReportLines(recording.events, context, look, ticks=ticks, buffers=names if len(names) > 1 else ())
+    flags = next((f for e in recording.events for f in e.fields if f.name == "common_flags"), None)
+    _lines(recording, args, lines, Chooser(choice, filters or None, flags, context))
+    return 0
+
+
+def _lines(recording: TraceDat, args: argparse.Namespace, lines: Any, choose: Any) -> None:
+    from probescope.views.tracecmd.choosing import moved
+    from probescope.views.tracecmd.wakeups import Wakeups, shown
+
+    out = sys.stdout.buffer
+    sys.stdout.flush()
+    for piece in recording.latency():
+        out.write(piece.encode("utf-8", "surrogateescape"))
+    out.write(b"cpus=%d\n" % recording.machine.cpus)
+    wakeups = Wakeups(recording.events, lines.context) if args.wakeups else None
+    check = _Backwards() if args.ts_check else None
+    offset, first = args.ts_offset, True
+    for batch in recording.batches():
+        if check:
+            check(batch)
+        if first and batch.count and args.align_ts and not args.raw_ts:
+            offset -= int(batch.time[0])
+        first = first and not batch.count
+        chosen = choose(moved(batch, offset))
+        if wakeups is None:
+            out.write(lines.data(chosen))
+            continue
+        found = wakeups.of(chosen)
+        texts = lines.lines(chosen)
+        out.write("".join(f"{t}{shown(found[i]) if i in found else ''}\n" for i, t in enumerate(texts)).encode())
+    if wakeups:
+        out.write(wakeups.summary().encode())
+
+
+class _Backwards:
+    """Tells where a CPU's time falls."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, int] = {}
+
+    def __call__(self, batch: Any) -> None:
+        for cpu, time in zip(batch.cpu.tolist(), batch.time.tolist(), strict=True):
+            last = self._last.get(cpu, 0)
+            if time < last:
+                sys.stderr.write(f"WARNING: CPU {cpu}: time goes backwards from {last} to {time}\n")
+            self._last[cpu] = time
+
+
+def times_of(recording: TraceDat, args: argparse.Namespace) -> Any:
+    """How recorded times become those that are shown."""
+    from probescope.formats.tracedat import options as o
+    from probescope.frozen import replace
+
+    if args.raw_ts:
+        return o.Times()
+    times = recording.times
+    if args.nodate:
+        order = ">" if recording.contents.big else "<"
+        times = o.times_of([(n, d) for n, d in recording.contents.options if n != o.DATE], order)
+    if args.ts2secs > 0:
+        shift = 0
+        while shift < 32 and (1_000_000_000 << shift + 1) // args.ts2secs < 1 << 32:
+            shift += 1
+        times = replace(times, mult=(1_000_000_000 << shift) // args.ts2secs, shift=shift)
+    return times
+
+
+def _words(given: list[str]) -> tuple[str, ...]:
+    return tuple(word for text in given for word in text.split(",") if word)
+
+
+def _filters_told(args: argparse.Namespace) -> int:
+    sys.stdout.write("".join(f"{text}\n" for text in args.wanted))
+    sys.stdout.write("".join(f"not {text}\n" for text in args.unwanted))
+    return 0

@@ -1,0 +1,106 @@
+"""Lines of `trace-cmd report` as its options have them::
+
+    bash-1234  [002] d..2.  2084.021659: (+15)    sched_switch:   ...     --ts-diff
+    bash-1234  [002]-0x1    2084.021659: sched_switch:  prev_pid=1234     -R
+bash-1234    2d..2.         2084.021659: sched_switch:  ...               -l
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from probescope.formats.tracing.print_fmt import Printer, compile_event
+from probescope.formats.tracing.raw import raw_fields
+from probescope.formats.tracing.text import Lines, latency
+from probescope.frozen import dataclass
+
+if TYPE_CHECKING:
+    from probescope.formats.tracing.symbols import Context
+    from probescope.model.recording import Column, EventBatch, EventType
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """``raw`` and ``plain``: events (``SYSTEM:EVENT``, either alone, globs) that are shown field by field, and by their
+    own format even if they have a form of their own; ``*`` is all."""
+
+    raw: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+    latency: bool = False
+    differences: bool = False
+    nanoseconds: bool = False
+    plugins: bool = True
+
+    @property
+    def usual(self) -> bool:
+        return not (self.raw or self.plain or self.latency or self.differences)
+
+
+class ReportLines(Lines):
+    def __init__(self, events: tuple[EventType, ...], context: Context, look: Look, **options: Any) -> None:
+        super().__init__(events, context, nanoseconds=look.nanoseconds, plugins=look.plugins, **options)
+        self.look = look
+        self._every_raw = "*" in look.raw
+        self._last: int | None = None
+        self._before: dict[int, int] = {}
+
+    def data(self, batch: EventBatch) -> bytes:
+        if self.look.usual:
+            return super().data(batch)
+        lines = self.lines(batch)
+        return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+
+    def lines(self, batch: EventBatch) -> list[str]:
+        if self.look.differences:
+            self._note(batch)
+        return super().lines(batch)
+
+    def _note(self, batch: EventBatch) -> None:
+        """The time of the event before each; the very first has none."""
+        times = batch.time.tolist()
+        pairs = zip(times, [self._last, *times[:-1]], strict=True)
+        self._before = {}
+        for time, before in pairs:
+            if before is not None:
+                self._before.setdefault(time, time - before)
+        self._last = times[-1] if times else self._last
+
+    def printer(self, index: int) -> Printer:
+        found = self.printers.get(index)
+        if found is None:
+            event = self.events[index]
+            if _named(event.name, self.look.raw):
+                found = Printer(*raw_fields(event, self.context), False)
+            else:
+                plugins = self.plugins and not _named(event.name, self.look.plain)
+                found = compile_event(event, self.context, plugins)
+            self.printers[index] = found
+        return found
+
+    def _head(self, key: int, comm: str = "") -> str:
+        if not (self.look.latency or self._every_raw):
+            return super()._head(key, comm)
+        tid = key & 0xFFFFFFFF
+        tid -= (tid >> 31) << 32
+        cpu, flags, depth = key >> 32 & 0xFFFF, key >> 48 & 0xFF, key >> 56
+        name = comm or ("<idle>" if not tid else self.context.comms.get(tid, "<...>"))
+        if self.look.latency:
+            return f"{name[:8]:>8}-{tid:<5d} {cpu:3d}{latency(flags, depth)}"
+        return f"{name:>16}-{tid:<5d} [{cpu:03d}]" + (f"-0x{flags:x}" if self.flags else "")
+
+    def _migration(self, records: Any) -> list[str] | None:
+        return None if self._every_raw else super()._migration(records)
+
+    def _times(self, time: Column) -> tuple[str, list[list[Any]]]:
+        shown, columns = super()._times(time)
+        if not self.look.differences:
+            return shown, columns
+        gaps = [self._before.get(t) for t in time.tolist()]
+        texts = [" " * 9 if gap is None else f" {f'(+{gap})':<8}" for gap in gaps]
+        return f"{shown}%s", [*columns, texts]
+
+
+def _named(name: str, patterns: tuple[str, ...]) -> bool:
+    system, _, event = name.partition(":")
+    return any(fnmatchcase(word, p.replace("/", ":", 1)) for p in patterns for word in (name, system, event))
