@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from probescope.collect.session import Session
     from probescope.diagnostics import Diagnostic
     from probescope.errors import LimitError, UsageError
+    from probescope.formats.sniff import AnyRecording
     from probescope.ir.program import Program
     from probescope.live import LiveSession
     from probescope.model.probe import ProbeSpec
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from probescope.plan.events import StreamPlan
     from probescope.plan.explanation import Explained
     from probescope.plan.request import BpfPlan
-    from probescope.recorded import AnyRecording
     from probescope.sources.context import ResolveContext
 
 
@@ -258,11 +258,12 @@ def run(
 
 
 def open(path: str) -> AnyRecording:  # noqa: A001 - probescope.open
-    """A recording to be read: perf.data (file or directory) or trace.dat, whose ``batches()`` are columns. Use it as a
-    context manager. Raises UsageError where it cannot be opened, FormatError where it is neither."""
-    from probescope.formats.sniff import open_recording
+    """A recording to be read: perf.data (file or directory), trace.dat, or what trace files, trace-cmd report and perf
+    script print. Its ``batches()`` are columns. Use it as a context manager. Raises UsageError where it cannot be
+    opened, FormatError where it is neither."""
+    from probescope.recorded import opened
 
-    return open_recording(os.fspath(path))
+    return opened(os.fspath(path))
 
 
 def record(

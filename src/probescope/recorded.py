@@ -13,19 +13,14 @@ from probescope.errors import UsageError
 
 if TYPE_CHECKING:
     from probescope.api import Built, Request
-    from probescope.formats.perfdata.reader import PerfData
-    from probescope.formats.tracedat.reader import TraceDat
+    from probescope.formats.sniff import AnyRecording
     from probescope.lang.bt.check_program import Environment
-
-    AnyRecording = PerfData | TraceDat
 
 
 def build(request: Request) -> Built:
     """Raises UsageError, ScriptError, ProbeError, or FormatError where the file is no recording."""
-    from probescope.formats.sniff import open_recording
-
     _check(request)
-    recording = open_recording(request.input)
+    recording = opened(request.input)
     try:
         return build_on(request, recording)
     except BaseException:
@@ -33,13 +28,21 @@ def build(request: Request) -> Built:
         raise
 
 
+def opened(path: str) -> AnyRecording:
+    """A recording, or the text of one: its fields by what this kernel knows of such events. Raises as
+    ``open_recording``."""
+    from probescope.formats.sniff import open_recording, recording_kind
+    from probescope.sources.known_formats import known_formats
+
+    return open_recording(path, known_formats() if recording_kind(path).startswith("text") else None)
+
+
 def probes(path: str, patterns: Sequence[str] = ()) -> list[str]:
     """What a program on a recording may name; ``patterns``: globs, or words that the names contain."""
-    from probescope.formats.sniff import open_recording
     from probescope.sources.globs import is_glob, matches
     from probescope.sources.recorded import RecordedSites
 
-    with open_recording(path) as recording:
+    with opened(path) as recording:
         names = sorted(RecordedSites(recording.events, path).names)
     wanted = [w if is_glob(w) else f"*{w}*" for w in patterns] or ["*"]
     return [n for n in names if any(matches(w, n) for w in wanted)]

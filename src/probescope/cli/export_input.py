@@ -1,4 +1,4 @@
-"""What ``probescope export`` reads: perf.data, trace.dat or folded text, told apart by how they begin."""
+"""What ``probescope export`` reads: recordings, texts of them, or folded text, told apart by how they begin."""
 
 from __future__ import annotations
 
@@ -8,32 +8,29 @@ from typing import TYPE_CHECKING, Any, Self
 
 from probescope.cli.progress import Progress
 from probescope.errors import UsageError
+from probescope.formats.sniff import OF_FTRACE
 
 if TYPE_CHECKING:
     from probescope.views.export.selection import Selection
     from probescope.views.export.source import Source
     from probescope.views.flame.stacks import StackSamples
 
-PERF = (b"PERFILE2", b"2ELIFREP", b"PERFFILE")
-
 
 def input_kind(name: str) -> str:
-    """``perf.data``, ``trace.dat`` or ``folded``. Raises UsageError where it cannot be read."""
-    from probescope.cli.recordings import is_tracedat
+    """What ``sniff.kind_of`` says, else ``folded``. Raises UsageError where it cannot be read."""
+    from probescope.formats.sniff import recording_kind
 
     if name == "-":
         if sys.stdin.isatty():
             hints = ["probescope export FILE, or pipe one into it", "probescope export --help"]
             raise UsageError("there is nothing to export", hints=hints)
-        pipe: Any = sys.stdin.buffer
-        return "perf.data" if pipe.peek(8)[:8] in PERF else "folded"
+        return recording_kind(name) or "folded"
     try:
-        with open(os.path.join(name, "data") if os.path.isdir(name) else name, "rb") as f:
-            start = f.read(8)
+        with open(os.path.join(name, "data") if os.path.isdir(name) else name, "rb"):
+            return recording_kind(name) or "folded"
     except OSError as e:
         hints = ["perf record writes one, and probescope export FILE names another"] if name == "perf.data" else []
         raise UsageError(f"cannot read {name}: {e.strerror}", hints=hints) from e
-    return "perf.data" if start in PERF else "trace.dat" if is_tracedat(name) else "folded"
 
 
 class Input:
@@ -48,7 +45,7 @@ class Input:
         self._opened: Any = None
 
     def __enter__(self) -> Self:
-        {"perf.data": self._perf, "trace.dat": self._trace, "folded": self._folded}[self.kind]()
+        (self._folded if self.kind == "folded" else self._trace if self.kind in OF_FTRACE else self._perf)()
         return self
 
     def _perf(self) -> None:
@@ -59,11 +56,11 @@ class Input:
         self.source = PerfSource(found.told, found.recording, self._selection, self._step, found.times())
 
     def _trace(self) -> None:
-        from probescope.formats.tracedat import open_tracedat
+        from probescope.recorded import opened
         from probescope.views.export.source import TraceSource
 
-        self._opened = found = open_tracedat(self._name)
-        self.source = TraceSource(found, self._selection, self._step)
+        self._opened = found = opened(self._name)
+        self.source = TraceSource(found, self._selection, self._step)  # type: ignore[arg-type]
 
     def _folded(self) -> None:
         from probescope.cli.flame import _lines
@@ -104,7 +101,7 @@ class Input:
 
         if isinstance(self.source, Source):
             sys.stderr.writelines(f"WARNING: {self._name}: {one}\n" for one in lost(self.source))
-        if self.kind == "trace.dat":
+        if self.kind in OF_FTRACE:
             tell_damage(self._name, self._opened.damage, sys.stderr)
         else:
             self._opened.tell_damage(sys.stderr)

@@ -34,22 +34,24 @@ def opened(name: str, search: Search | None = None) -> Opened:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts in half the time
     from probescope.cli.symbols import plain_search
     from probescope.formats.perfdata import open_perfdata
+    from probescope.formats.sniff import OF_FTRACE, recording_kind
 
     try:
+        kind = recording_kind(name)
+        if kind not in {"", "perf.data"}:
+            from probescope.recorded import opened as any_opened
+
+            recording: Any = any_opened(name)
+            if kind in OF_FTRACE:
+                from probescope.collect.recorded.traced import Traced
+
+                recording = Traced(recording)
+            return Opened(recording, search or plain_search(name))
         recording = open_perfdata(sys.stdin.buffer if name == "-" else name)
         return Opened(recording, search or plain_search(name))
     except OSError as e:
         hints = ["probescope COMMAND -i FILE names another", "perf record writes one"] if name == "perf.data" else []
         raise UsageError(f"cannot read {name}: {e.strerror}", hints=hints) from e
-
-
-def is_tracedat(name: str) -> bool:
-    """Whether a file begins as trace-cmd's do. A pipe is taken for perf's."""
-    try:
-        with open(name, "rb") as f:
-            return f.read(10) == b"\x17\x08\x44tracing"
-    except OSError:
-        return False
 
 
 class Opened:

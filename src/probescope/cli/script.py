@@ -45,10 +45,11 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
-    from probescope.cli.recordings import is_tracedat, opened
+    from probescope.cli.recordings import opened
     from probescope.cli.symbols import search_of
+    from probescope.formats.sniff import OF_FTRACE, recording_kind
 
-    if args.input != "-" and is_tracedat(args.input):
+    if recording_kind(args.input) in OF_FTRACE:
         from probescope.cli import script_trace
 
         return script_trace.main(args)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from probescope.errors import UsageError
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import argparse
 
     from probescope.formats.tracedat.reader import TraceDat
+    from probescope.formats.tracetext.reader import TraceText
     from probescope.model.recording import EventBatch
 
 _PERFS = (("fields", "-F"), ("comms", "-c"), ("pid", "--pid"), ("tid", "--tid"), ("cpu", "-C"), ("time", "--time"))
@@ -18,20 +19,21 @@ _PERFS = (("fields", "-F"), ("comms", "-c"), ("pid", "--pid"), ("tid", "--tid"),
 
 def main(args: argparse.Namespace) -> int:
     from probescope.cli.recordings import tell_damage
-    from probescope.formats.tracedat import open_tracedat
+    from probescope.recorded import opened
 
     for name, option in _PERFS:
         if getattr(args, name):
             hint = "probescope script -i FILE -f json gives every field, to be chosen from"
             raise UsageError(f"{option} is for perf.data; a trace.dat is printed whole", hints=[hint])
-    with open_tracedat(args.input) as recording:
+    with opened(args.input) as found:
+        recording = cast("TraceDat | TraceText", found)
         (_json if args.format == "json" else _text)(recording, args)
         sys.stdout.flush()
         tell_damage(args.input, recording.damage, sys.stderr)
     return 0
 
 
-def _text(recording: TraceDat, args: argparse.Namespace) -> None:
+def _text(recording: TraceDat | TraceText, args: argparse.Namespace) -> None:
     from probescope.formats.tracedat.options import in_nanoseconds
     from probescope.formats.tracing.text import Lines, report
 
@@ -39,9 +41,11 @@ def _text(recording: TraceDat, args: argparse.Namespace) -> None:
     lines = Lines(
         recording.events,
         recording.context(),
-        nanoseconds=args.ns,
+        flags=getattr(recording, "flags", True),
+        nanoseconds=args.ns or getattr(recording, "nanoseconds", False),
         ticks=not in_nanoseconds(recording.clock),
         buffers=names if len(names) > 1 else (),
+        plugins=not hasattr(recording, "survey"),  # texts are printed as they were
     )
     out = sys.stdout.buffer
     sys.stdout.flush()
@@ -51,7 +55,7 @@ def _text(recording: TraceDat, args: argparse.Namespace) -> None:
         out.write(data)
 
 
-def _json(recording: TraceDat, args: argparse.Namespace) -> None:
+def _json(recording: TraceDat | TraceText, args: argparse.Namespace) -> None:
     import json
 
     names = [b.name for b in recording.buffers]
@@ -73,7 +77,7 @@ def _json(recording: TraceDat, args: argparse.Namespace) -> None:
             sys.stdout.write(json.dumps(out) + "\n")
 
 
-def _fields(recording: TraceDat, batch: EventBatch) -> dict[int, dict[str, Any]]:
+def _fields(recording: TraceDat | TraceText, batch: EventBatch) -> dict[int, dict[str, Any]]:
     """Of each event by its index: its own fields."""
     import numpy as np
 

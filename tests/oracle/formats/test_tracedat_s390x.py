@@ -1,7 +1,7 @@
 """Recordings of a big-endian machine, with the text that its own trace-cmd printed.
 
-Made on Debian 12 for s390x (kernel 6.1, trace-cmd 3.1.6, libtraceevent 1.7.1) in qemu-system-s390x: version 6, version 7
-with zstd, and kernel stacks. Its kallsyms was cut down to 2,163 functions, so that the files are small.
+Made on Debian 12 for s390x (kernel 6.1, trace-cmd 3.1.6, libtraceevent 1.7.1) in qemu-system-s390x: version 6, version
+7 with zstd, and kernel stacks. Its kallsyms was cut down to 2,163 functions, so that the files are small.
 """
 
 from __future__ import annotations

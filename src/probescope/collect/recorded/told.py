@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from probescope.collect.recorded.pasted import own_names
 from probescope.collect.recorded.search import Here, Search
 from probescope.collect.recorded.stacks import CONTEXT, CONTEXTS, Stacks
 from probescope.collect.recorded.symbols import Frame, Symbols
@@ -56,7 +57,8 @@ class Told:
         self.recording = recording
         self.tasks = Tasks()
         self.stacks = Stacks()
-        self.symbols = Symbols(here, build_ids, recording.machine.release, search or Search())
+        own = own_names(recording)
+        self.symbols = own or Symbols(here, build_ids, recording.machine.release, search or Search())
         self.unwinder = Unwinder(recording, self.tasks.spaces, self.symbols.unwind_file)
         self._kernel_maps = -1
         self._frames: dict[tuple[int, int, bool], Frame] = {}

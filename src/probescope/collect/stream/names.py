@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 class RecordedNames:
-    """``build_ids``: of the recording, hex by path. Files are read when a name is first asked for."""
+    """``build_ids``: of the recording, hex by path; ``own``: names that it brings itself. Files are read when
+    a name is first asked for."""
 
     def __init__(
         self,
@@ -35,10 +36,11 @@ class RecordedNames:
         build_ids: Mapping[str, str],
         *,
         demangle: bool = True,
+        own: Symbols | None = None,
     ) -> None:
         self._demangle = demangle
         self._tasks, self._table, self._machine, self._build_ids = tasks, table, machine, build_ids
-        self._symbols: Symbols | None = None
+        self._symbols = own
         self._kernel_maps = 0
         self._known: dict[tuple[int, int], Frame] = {}
 

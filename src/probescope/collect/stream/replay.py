@@ -9,6 +9,7 @@ import numpy as np
 
 from probescope.collect.names import names_user_code
 from probescope.collect.recorded.modules import build_ids
+from probescope.collect.recorded.pasted import own_names
 from probescope.collect.recorded.unwinding import Unwinder
 from probescope.collect.stream.feed import RecordedFeed
 from probescope.collect.stream.moments import Deadlines, RecordedMoment
@@ -45,6 +46,7 @@ class ReplaySide(StreamSide):
             recording.machine,
             self._build_ids,
             demangle=program.settings.cpp_demangle,
+            own=own_names(recording),
         )
         dumped = names_user_code(program) and any("stack_user" in e.sampled for e in recording.events)
         self._unwinder = Unwinder(recording, self.who.tasks.spaces, self._names.unwind_file) if dumped else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from probescope.frozen import dataclass
 
-
 EVENTS = ("perf.data", "trace.dat")
 TEXTS = ("text of ftrace", "text of perf")
 
@@ -30,7 +29,9 @@ KINDS: dict[str, Kind] = {
     "parquet": Kind("a row an event, for DuckDB, pandas, Spark", (".parquet",)),
     "perf.data": Kind("perf: a part of a perf.data, the events of a trace.dat", (".data",), inputs=EVENTS, seeks=True),
     "trace.dat": Kind("trace-cmd: a part of a trace.dat", (".dat",), inputs=EVENTS[1:], seeks=True),
-    "perfetto": Kind("ui.perfetto.dev, with SQL", (".perfetto-trace", ".pftrace", ".perfetto"), inputs=(*EVENTS, *TEXTS)),
+    "perfetto": Kind(
+        "ui.perfetto.dev, with SQL", (".perfetto-trace", ".pftrace", ".perfetto"), inputs=(*EVENTS, *TEXTS)
+    ),
     "firefox": Kind("profiler.firefox.com", (".firefox.json", ".profile.json")),
     "speedscope": Kind("speedscope.app", (".speedscope.json", ".speedscope")),
 }

@@ -1,0 +1,201 @@
+"""Text of perf script, opened: ``PerfText``, which stands for a perf.data wherever one is read.
+
+Addresses are those of the text, and names are looked up there alone: ``frame_names`` says what each address is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from probescope.formats.perfdata.damage import Tally
+from probescope.formats.tracetext.graph_text import Entry, Missing
+from probescope.formats.tracetext.kinds import Kind
+from probescope.formats.tracetext.names import Names
+from probescope.formats.tracetext.perf_entries import entries, is_tracepoint
+from probescope.formats.tracetext.perf_heads import TextFrame, fact, in_kernel
+from probescope.formats.tracetext.reader import BATCH, Making
+from probescope.formats.tracetext.survey import Survey
+from probescope.frozen import replace
+from probescope.model.recording import Damage, EventBatch, EventType, LostEvents, Machine, MappedFile, Named, Ragged
+
+if TYPE_CHECKING:
+    from probescope.formats.tracetext import Known
+    from probescope.formats.tracetext.opening import TextFile
+    from probescope.model.recording import Column
+
+KERNEL_MARK, USER_MARK = (1 << 64) - 128, (1 << 64) - 512
+"""PERF_CONTEXT_KERNEL and PERF_CONTEXT_USER of include/uapi/linux/perf_event.h."""
+IN_KERNEL, IN_USER = 1, 2
+"""PERF_RECORD_MISC_KERNEL and _USER."""
+MOST_FRAMES = 1 << 20
+MOST_TURNS, TURN = 64, 52
+"""Equal addresses of different frames differ in bits from there on."""
+_FACTS = {"hostname": "hostname", "os release": "release", "arch": "arch", "cpudesc": "cpu_model"}
+
+
+class PerfSurvey(Survey):
+    def noted(self, kind: Kind, entry: Entry) -> None:
+        for there, name in (
+            (entry.cpu >= 0, "cpu"),
+            (entry.period > 0, "period"),
+            (bool(entry.frames) and not entry.after, "callchain"),
+            (bool(entry.frames), "ip"),
+        ):
+            if there:
+                kind.has.add(name)
+
+    def _new(self, name: str) -> Kind:
+        return super()._new(name) if is_tracepoint(name) else Kind(name)
+
+    def _decide(self) -> None:
+        super()._decide()
+        kinds = [k for k in self.kinds.values() if not k.printed]
+        self.events = tuple(self._sampled(k, e) for k, e in zip(kinds, self.events, strict=True))
+
+    @staticmethod
+    def _sampled(kind: Kind, event: EventType) -> EventType:
+        has = frozenset({"tid", "time", *kind.has} | ({"raw"} if is_tracepoint(kind.name) else set()))
+        if is_tracepoint(kind.name):
+            return replace(event, sampled=has)
+        return EventType(kind.name, sampled=has)
+
+
+class PerfText:
+    """Satisfies ``model.recording.Recording``, and what else is asked of a ``PerfData``. ``frame_names``: from
+    (process, -1 for the kernel; address) to what the text calls it, inlined calls first; it grows as batches are
+    read."""
+
+    tracing = None
+    build_ids = ()
+    groups = ()
+
+    def __init__(self, file: TextFile, known: Known | None) -> None:
+        self._file = file
+        self.name = file.name
+        self._opening, self._reading = Tally(), Tally()
+        self.survey = PerfSurvey(known).walk(entries(file.lines(self._opening), self._opening))
+        if not self.survey.count:
+            raise file.nothing()
+        self.comms = self.survey.comms
+        self.features: dict[str, Any] = {}
+        self.frame_names: dict[tuple[int, int], tuple[TextFrame, ...]] = {}
+        self.machine = self._machine()
+
+    @property
+    def events(self) -> tuple[EventType, ...]:
+        return self.survey.events
+
+    @property
+    def damage(self) -> tuple[Damage, ...]:
+        return self._opening.listed() + self._reading.listed()
+
+    def _machine(self) -> Machine:
+        lines = self._file.start.decode("utf-8", "replace").split("\n")
+        told = dict(found for line in lines if (found := fact(line)) is not None)
+        known = {name: told[word] for word, name in _FACTS.items() if word in told}
+        return Machine(cpus=self.survey.cpus, recorder="perf script", **known)  # type: ignore[arg-type]
+
+    def batches(self) -> Iterator[EventBatch]:
+        self._reading = Tally()
+        making = PerfMaking(self.survey, self._reading, self.frame_names)
+        for one in entries(self._file.lines(Tally()), Tally()):
+            making.add(one)
+            if len(making) >= BATCH:
+                yield making.batch()
+        if making.any:
+            yield making.batch()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class PerfMaking(Making):
+    """Threads' names are told where they change; each process has all of its addresses mapped, from nowhere."""
+
+    def __init__(self, survey: Survey, tally: Tally, names: dict[tuple[int, int], tuple[TextFrame, ...]]) -> None:
+        super().__init__(survey, Names(), tally)
+        self._frame_names = names
+        self._comm: dict[int, str] = {}
+        self._pids: set[int] = set()
+        self._stacks: list[list[int]] = []
+        self._ips: list[tuple[int, int]] = []
+
+    def add(self, one: Entry | Missing) -> None:
+        if isinstance(one, Missing):
+            self.between(LostEvents(cpu=one.cpu, count=one.count))
+            return
+        pid = one.pid = one.pid if one.pid >= 0 else one.tid
+        one.period = one.period or 1
+        if self._comm.get(one.tid) != one.comm:
+            self._comm[one.tid] = one.comm
+            self.between(Named(time=one.time, pid=pid, tid=one.tid, comm=one.comm))
+        if one.frames and pid not in self._pids:
+            self._pids.add(pid)
+            self.between(MappedFile(time=one.time, pid=pid, tid=one.tid, start=0, size=1 << 63, path="//text"))
+        self._stacks.append([] if one.after else self._stack(one))
+        self._ips.append(self._place(one))
+        super().add(one)
+
+    def _stack(self, one: Entry) -> list[int]:
+        """Addresses with perf's marks; what was inlined at an address belongs to the frame behind it."""
+        out: list[int] = []
+        kernel: bool | None = None
+        inner: list[TextFrame] = []
+        for f in one.frames:
+            inner.append(f)
+            if f.inlined:
+                continue
+            if in_kernel(f) is not kernel:
+                kernel = in_kernel(f)
+                out.append(KERNEL_MARK if kernel else USER_MARK)
+            out.append(self._named(-1 if kernel else one.pid, f.address, tuple(inner)))
+            inner = []
+        return out
+
+    def _named(self, pid: int, address: int, frames: tuple[TextFrame, ...]) -> int:
+        """The address that stands for these frames: perf prints places in files, of which several may be equal."""
+        for turn in range(MOST_TURNS):
+            one = address ^ turn << TURN
+            known = self._frame_names.get((pid, one))
+            if known == frames:
+                return one
+            if known is None:
+                if len(self._frame_names) < MOST_FRAMES:
+                    self._frame_names[pid, one] = frames
+                else:
+                    self._tally.add("names", "addresses of which no name is kept: there are too many")
+                return one
+        return address
+
+    def _place(self, one: Entry) -> tuple[int, int]:
+        """(address, whose) where an event was: the place alone, or the innermost frame of its stack."""
+        if not one.frames:
+            return 0, IN_USER
+        f: TextFrame = one.frames[0]
+        kernel = in_kernel(f)
+        address = self._named(-1 if kernel else one.pid, f.address, (f,)) if one.after else f.address
+        return address, IN_KERNEL if kernel else IN_USER
+
+    def _record(self, one: Entry) -> tuple[int, bytes]:
+        kind = self._survey.kind(one.name)
+        return (self._survey.index(kind), b"") if not is_tracepoint(kind.name) else super()._record(one)
+
+    def batch(self, **columns: Any) -> EventBatch:
+        order = np.argsort(np.array([r[1] for r in self._rows], np.uint64), kind="stable")
+        size = np.array([len(s) for s in self._stacks], np.int64)
+        values = np.array([a for s in self._stacks for a in s], np.uint64)
+        stacks = Ragged(values, (np.cumsum(size) - size)[order], size[order]) if len(values) else None
+        ips: Column = np.array(self._ips, np.uint64).reshape(len(self._ips), 2)[order]
+        self._stacks, self._ips = [], []
+        made = super().batch(stacks=stacks, **columns)
+        numbers = {**made.numbers, "ip": np.ascontiguousarray(ips[:, 0]), "misc": ips[:, 1].astype(np.uint16)}
+        return replace(made, numbers=numbers)
