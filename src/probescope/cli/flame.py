@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from probescope.cli.parsing import Parser, add_filters
 from probescope.cli.symbols import add_symbols
 from probescope.errors import FormatError, SessionError, UsageError
+from probescope.views.flame.drawing import kind_of
 
 if TYPE_CHECKING:
     import argparse
@@ -37,7 +38,6 @@ perf script | stackcollapse-perf.pl, and most profilers
 """
 _LONGER = "--off-cpu draws what is waited for; --duration 30 looks longer, -F 999 more often"
 LONGEST = 1 << 20  # bytes of a line of folded text
-KINDS = {".svg": "svg", ".html": "html", ".htm": "html", ".folded": "folded", ".txt": "folded"}
 
 
 def parser() -> Parser:
@@ -93,14 +93,14 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 def main(argv: list[str]) -> int:
     args = parse_arguments(argv)
-    kind = args.format or KINDS.get(os.path.splitext(args.output)[1].lower(), "html")
+    kind = args.format or kind_of(args.output)
     if args.output != "-" and args.file != "-" and os.path.realpath(args.output) == os.path.realpath(args.file):
         raise UsageError(f"{args.output} would be written over the stacks that it is made of")
     samples = _samples(args, args.command)
     samples.unit = args.countname or samples.unit
     if args.before is not None:
         _read(args.before, args, into=samples)
-    _write(args.output, _drawn(samples, kind, args))
+    write(args.output, _drawn(samples, kind, args))
     return 0
 
 
@@ -200,21 +200,15 @@ def _lines(f: BinaryIO, name: str) -> Iterator[str]:
 
 
 def _drawn(samples: StackSamples, kind: str, args: argparse.Namespace) -> str:
-    if kind == "folded":
-        from probescope.views.flame.stacks import folded
+    from probescope.views.flame.drawing import drawn
+    from probescope.views.flame.svg import Look
 
-        return "".join(f"{line}\n" for line in folded(samples))
-    if kind == "svg":
-        from probescope.views.flame import svg
-
-        look = svg.Look(args.title, args.subtitle, args.width, args.minwidth, args.inverted, args.reverse)
-        return svg.render(samples, look)
-    from probescope.views.flame import page
-
-    return page.render(samples, args.title or "Flame graph", (args.subtitle,) if args.subtitle else ())
+    look = Look(args.title, args.subtitle, args.width, args.minwidth, args.inverted, args.reverse)
+    return drawn(samples, kind, look)
 
 
-def _write(name: str, text: str) -> None:
+def write(name: str, text: str) -> None:
+    """A flame graph into its file, - is stdout; and says so. Raises UsageError."""
     data = text.encode("utf-8", "replace")
     if name == "-":
         sys.stdout.flush()

@@ -1,98 +1,111 @@
-"""``probescope graph``: which functions the kernel calls, in which order, and how long each takes."""
+"""``probescope graph``: which functions are called, in which order, and how long each takes."""
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from probescope.cli.parsing import Parser, process_id
+from probescope.collect.graph.request import WAYS, GraphRequest
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
 
-    from probescope.formats.tracing.call_totals import CallTotals
-    from probescope.formats.tracing.calls import CallColumns
-    from probescope.views.graph.tree import Look, Row
+    from probescope.collect.actions import Sink
+    from probescope.collect.graph.probed import Who
+    from probescope.collect.session import Session
 
 EXAMPLES = """examples:
   probescope graph do_sys_openat2 -- ls             everything that it calls, as a tree, while ls runs
   probescope graph vfs_read vfs_write -p 1234 --depth 3
   probescope graph 'ext4_*' --summary --seconds 5   per function: calls, time, time of its own
+  probescope graph nf_tables:nft_do_chain           in a module
   probescope graph schedule --histogram -- sleep 1  how long each call took
   probescope graph do_sys_openat2 --flame open.html -- find /etc
+  probescope graph -x ./parser 'parse_*' -- ./parser            functions of a program
+  probescope graph -x ./parser 'parse_*' --kernel -- ./parser   and what the kernel does below them
   probescope graph '*' --yes-really --seconds 1     every function of the kernel; pauses before the machine freezes
 
 the tree is the kernel's own: + more than 10 us, ! 100 us, # 1 ms, * 10 ms, @ 100 ms, $ 1 s
 """
-OPTIONS = {
-    "funcgraph-retval": "what functions return",
-    "funcgraph-args": "their arguments",
-    "funcgraph-retaddr": "where they return to",
+RECORDED = {
+    "funcgraph-args": "arguments of functions (6.15)",
+    "funcgraph-retaddr": "where they return to (6.13)",
+    "funcgraph-irqs": "interrupts, marked by arrows (default)",
     "sleep-time": "time asleep counts (default)",
     "graph-time": "time in called functions counts in the kernel's own profile",
-    "funcgraph-irqs": "interrupts, marked by arrows (default)",
 }
+SHOWN = {
+    "funcgraph-tail": "tail",
+    "funcgraph-proc": "proc",
+    "funcgraph-abstime": "abstime",
+    "funcgraph-overhead": "overhead",
+    "funcgraph-duration": "duration",
+    "funcgraph-cpu": "cpu",
+    "funcgraph-overrun": "overrun",
+    "funcgraph-retval": "retval",
+    "funcgraph-retval-hex": "retval_hex",
+}
+"""Options of the kernel's tracer that say how it prints: they are ours to mind, and not changed there."""
 
 
 def parser() -> Parser:
-    p = Parser("graph", "Trace functions of the kernel and all that they call.", EXAMPLES)
-    p.add_argument("functions", nargs="*", metavar="FUNCTION", help="roots of the graph; globs")
+    p = Parser("graph", "Trace functions of the kernel, or of a program, and all that they call.", EXAMPLES)
+    _what(p)
+    _who(p)
+    _shown(p)
+    return p
+
+
+def _list(p: Parser, *names: str, dest: str, metavar: str, about: str) -> None:
+    p.add_argument(*names, dest=dest, action="append", default=[], metavar=metavar, help=about)
+
+
+def _what(p: Parser) -> None:
+    p.add_argument("functions", nargs="*", metavar="FUNCTION", help="roots of the graph; globs; MODULE:FUNCTION")
     p.add_argument("-x", "--exec", dest="binary", metavar="FILE", help="functions of this file, by uprobes")
-    p.add_argument("-g", dest="roots", action="append", default=[], metavar="FUNCTION", help="another root")
-    p.add_argument(
-        "-n", dest="notrace", action="append", default=[], metavar="FUNCTION", help="leave it out, with all it calls"
-    )
-    p.add_argument(
-        "-l", dest="only", action="append", default=[], metavar="FUNCTION", help="trace these functions only"
-    )
-    p.add_argument(
-        "-p", "-P", "--pid", type=process_id, default=0, metavar="PID", help="this process, and its children"
-    )
-    p.add_argument("-a", "--all", action="store_true", help="every process, also with a command")
+    about = "with -x: what the kernel does below them; below these of its functions only (default: system calls)"
+    p.add_argument("--kernel", nargs="?", const="", action="append", metavar="FUNCTION", help=about)
+    _list(p, "-g", dest="roots", metavar="FUNCTION", about="another root")
+    _list(p, "-n", dest="notrace", metavar="FUNCTION", about="leave it out, with all it calls")
+    _list(p, "-l", dest="only", metavar="FUNCTION", about="trace these functions only")
     p.add_argument("--depth", "--max-graph-depth", "-D", type=_depth, default=0, metavar="N", help="levels of calls")
-    p.add_argument(
-        "-O",
-        dest="options",
-        action="append",
-        default=[],
-        metavar="OPTION",
-        help="of the kernel's tracer: " + ", ".join(OPTIONS),
-    )
-    p.add_argument(
-        "-e",
-        "--event",
-        dest="events",
-        action="append",
-        default=[],
-        metavar="SYSTEM:EVENT",
-        help="print these events among the calls",
-    )
-    p.add_argument("-b", "--buffer-size", type=_size, default=8192, metavar="KB", help="of each CPU (8192)")
+    about = "of the kernel's tracer, with `no` before it to switch it off: " + ", ".join([*RECORDED, *SHOWN])
+    _list(p, "-O", dest="options", metavar="OPTION", about=about)
+    _list(p, "-e", "--event", dest="events", metavar="SYSTEM:EVENT", about="print these events among the calls")
+    p.add_argument("--via", choices=WAYS, default="auto", help="what answers for the kernel (the best that it has)")
+    p.add_argument("--yes-really", action="store_true", help="trace every function of the kernel")
+
+
+def _who(p: Parser) -> None:
+    about = "these processes, and their children"
+    p.add_argument("-p", "-P", "--pid", type=_pids, default=(), metavar="PID,...", help=about)
+    p.add_argument("-a", "--all", action="store_true", help="every process, also with a command")
     p.add_argument("--seconds", type=_seconds, default=0.0, metavar="S", help="end after so long")
+    p.add_argument("-b", "--buffer-size", type=_size, default=8192, metavar="KB", help="of each CPU (8192)")
+
+
+def _shown(p: Parser) -> None:
     p.add_argument("--summary", action="store_true", help="a line for each function instead of the tree")
     p.add_argument("--histogram", action="store_true", help="how the times of each root are spread")
     p.add_argument("--callers", action="store_true", help="who called what")
     p.add_argument("--flame", metavar="FILE", help="a flame graph of the time spent (.html, .svg, .folded)")
-    p.add_argument(
-        "--threshold", type=_microseconds, default=0, metavar="US", help="in the tree, only calls that took longer"
-    )
+    about = "in the tree, only calls that took longer"
+    p.add_argument("--threshold", type=_microseconds, default=0, metavar="US", help=about)
     for name, about in (
         ("tail", "names after closing braces"),
         ("proc", "the task in each line"),
         ("abstime", "times"),
+        ("overrun", "calls that the tracer had no room for"),
+        ("retval", "what functions return"),
+        ("retval-hex", "the same, errors too in hexadecimal"),
+        ("args", "their arguments, where the kernel records them (6.15)"),
     ):
         p.add_argument(f"--{name}", action="store_true", help=about)
-    p.add_argument("--retval", action="store_true", help="what functions return")
-    p.add_argument("--args", action="store_true", help="their arguments, where the kernel records them")
-    p.add_argument("--yes-really", action="store_true", help="trace every function of the kernel")
-    p.add_argument(
-        "-f", "--format", choices=("text", "json"), default="text", help="text (default), or json: a document a line"
-    )
-    p.add_argument("-o", "--output", metavar="FILE", help="write to a file")
-    return p
+    about = "text (default), or json: a document a line"
+    p.add_argument("-f", "--format", choices=("text", "json"), default="text", help=about)
+    p.add_argument("-o", "--output", metavar="FILE", help="write to a file; a trace.dat too where it ends in .dat")
 
 
 def _bounded(text: str, what: str, most: float) -> float:
@@ -123,24 +136,43 @@ def _microseconds(text: str) -> int:
     return int(_bounded(text, "microseconds", 1e12) * 1000)
 
 
+def _pids(text: str) -> tuple[int, ...]:
+    return tuple(process_id(word) for word in text.split(","))
+
+
 def parse(argv: list[str]) -> argparse.Namespace:
     """What follows ``--`` is the command."""
     cut = argv.index("--") if "--" in argv else len(argv)
     args = parser().parse_args(argv[:cut])
     args.command = tuple(argv[cut + 1 :])
     args.roots = [*args.functions, *args.roots]
+    args.overhead = args.duration = args.cpu = True
+    recorded = []
+    for option in args.options:
+        known = SHOWN.get(option.removeprefix("no"))
+        if known:
+            setattr(args, known, not option.startswith("no"))
+        else:
+            recorded.append(option)
+    args.options = [*recorded, *(["funcgraph-args"] if args.args else [])]
+    args.retval = args.retval or args.retval_hex
+    args.summed = bool(args.summary or args.histogram or args.callers or args.flame)
+    args.keep = args.output if (args.output or "").endswith(".dat") else ""
     return args
 
 
 def main(argv: list[str]) -> int:
+    from probescope.cli.graph_show import show
+    from probescope.collect.graph.ways import calls
+
     args = parse(argv)
-    if not args.roots and not args.only:
-        raise UsageError("which function?", hints=["probescope graph do_sys_openat2 -- ls", "probescope graph --help"])
-    source = _source(args)
-    out = _opened(args.output)
+    request = asked(args)
+    _tell_size(request)
+    source = calls(request, _session, warn)
+    out = _opened(None if args.keep else args.output)
     try:
         source.begin()
-        return _shown(args, source, out.write)
+        return show(args, source, out.write)
     finally:
         source.close()
         out.flush()
@@ -148,25 +180,61 @@ def main(argv: list[str]) -> int:
             out.close()
 
 
-def _source(args: argparse.Namespace) -> Any:
-    """function_graph, or probes at each function where that does not exist."""
-    from probescope.cli import graph_probes
+def asked(args: argparse.Namespace) -> GraphRequest:
+    """Raises UsageError."""
+    if not args.roots and not args.only:
+        raise UsageError("which function?", hints=["probescope graph do_sys_openat2 -- ls", "probescope graph --help"])
+    if args.kernel is not None and not args.binary:
+        raise UsageError("--kernel goes with -x FILE: without it, all is of the kernel")
+    if args.binary and args.kernel is None and (args.args or args.options or args.events):
+        tell("--args, -e and -O are of the kernel's tracer: with --kernel, or probescope run -e 'uprobe:FILE:FUNCTION'")
+    if args.keep and args.binary and args.kernel is None:
+        raise UsageError("a trace.dat holds what the kernel's tracer records", hints=["-o FILE.txt", "--kernel"])
+    everything = "*" in args.roots and not args.binary
+    if everything and not args.yes_really:
+        hints = ["name functions, or add --yes-really: tracing then pauses when the machine suffers"]
+        raise UsageError("tracing every function can freeze the machine", hints=hints)
+    return GraphRequest(
+        roots=tuple(args.roots),
+        only=tuple(args.only),
+        notrace=tuple(args.notrace),
+        binary=args.binary or "",
+        kernel=tuple(name for name in args.kernel if name) if args.kernel is not None else None,
+        via=args.via,
+        command=args.command,
+        pids=args.pid,
+        seconds=args.seconds,
+        everybody=args.all,
+        depth=args.depth,
+        threshold_us=0 if args.summed or args.binary else args.threshold // 1000,
+        options=tuple(args.options),
+        events=tuple(args.events),
+        retval=args.retval,
+        everything=everything,
+        buffer_kb=args.buffer_size,
+        keep=args.keep,
+    )
 
-    if args.binary:
-        if args.retval or args.args or args.options:
-            tell("--retval, --args and -O are of the kernel's tracer; of programs: probescope run -e 'uretprobe:...'")
-        pairs = graph_probes.user_pairs(args.binary, args.roots)
-        return graph_probes.ProbedCalls(pairs, args.command, args.pid, args.seconds)
+
+def _tell_size(request: GraphRequest) -> None:
+    """Before a large set of functions is armed: how many, and how often they are called now."""
+    from probescope.collect.graph import functions
     from probescope.kernel import tracefs
 
-    if "function_graph" in tracefs.tracers():
-        from probescope.cli.graph_ftrace import FtraceCalls
+    patterns = request.only or (request.roots if request.everything else ())
+    if request.binary or not patterns or "function" not in tracefs.tracers():
+        return
+    expected = functions.expected(patterns, request.pids, taste=not request.command or request.everybody)
+    if expected.functions >= functions.LARGE:
+        tell(expected.text())
 
-        return FtraceCalls(args)
-    way = graph_probes.kernel_way(args.roots)
-    tell(f"this kernel has no function_graph: {way} probes at the named functions, not at what they call")
-    pairs = graph_probes.kernel_pairs(way, args.roots)
-    return graph_probes.ProbedCalls(pairs, args.command, args.pid, args.seconds)
+
+def _session(text: str, who: Who, sink: Sink) -> Session:
+    """A program in the tracing language, which sends the calls of functions that are probed one by one."""
+    from probescope import api
+
+    request = api.Request(text, "graph", command=who.command, pid=who.pid, follow=who.follow, signals=who.signals)
+    return api.build(request).session(sink)
 
 
 def _opened(name: str | None) -> Any:
@@ -183,132 +251,5 @@ def tell(text: str) -> None:
     sys.stderr.flush()
 
 
-# --- showing
-
-
-def _shown(args: argparse.Namespace, source: Any, write: Callable[[str], Any]) -> int:
-    from probescope.formats.tracing.call_totals import CallTotals
-
-    totals = CallTotals()
-    summed = args.summary or args.histogram or args.callers or args.flame
-    seen = 0
-    tree = None if summed else _Tree(args, source, write)
-    for columns in source.columns():
-        seen += len(columns.at)
-        if tree is not None:
-            tree.add(columns)
-        else:
-            totals.add(columns)
-    if tree is not None:
-        tree.end()
-    else:
-        _summary(args, totals, source.names, write)
-    for line in source.told():
-        tell(line)
-    if not seen:
-        tell("none of these functions was called meanwhile")
-    return int(source.exit_code)
-
-
-class _Tree:
-    def __init__(self, args: argparse.Namespace, source: Any, write: Callable[[str], Any]) -> None:
-        from probescope.kernel.machine import online_cpus
-        from probescope.views.graph.tree import Tree
-
-        self.args, self.source, self.names, self.write = args, source, source.names, write
-        look = _look(args, self.names.interrupts())
-        self.tree = Tree(self.names.function, self.names.comm, max(online_cpus()) + 1, look)
-        if args.format == "text":
-            write(self.tree.header())
-
-    def add(self, columns: CallColumns) -> None:
-        rows = list(self._rows(columns))
-        if self.args.format == "json":
-            for row in rows:
-                self.write(json.dumps(self._document(row)) + "\n")
-            return
-        self.names.learn({row.tid for row in rows})
-        for line in self.tree.feed(rows):
-            self.write(line)
-        sys.stdout.flush()
-
-    def end(self) -> None:
-        if self.args.format == "text":
-            for line in self.tree.feed((), final=True):
-                self.write(line)
-
-    def _rows(self, c: CallColumns) -> Iterator[Row]:
-        from probescope.views.graph.tree import Row
-
-        values = c.value.tolist() if c.value is not None else [None] * len(c.at)
-        columns = [column.tolist() for column in (c.cpu, c.tid, c.func, c.depth, c.kind, c.duration)]
-        calls = zip(*columns, values, c.time.tolist(), c.from_.tolist(), strict=True)
-        others = self.source.others()
-        for at, call in zip(c.at.tolist(), calls, strict=True):
-            while others and others[0][0] < at:
-                yield others.pop(0)[1]
-            row = Row(call[0], call[1], call[2], call[3], bool(call[4]), *call[5:])
-            if not self.args.threshold or (row.returns and row.duration >= self.args.threshold):
-                yield row
-        yield from (row for _, row in others)
-
-    def _document(self, row: Row) -> dict[str, Any]:
-        kind = "event" if row.text else "return" if row.returns else "call"
-        out: dict[str, Any] = {"type": kind, "time": row.time, "cpu": row.cpu, "tid": row.tid, "depth": row.depth}
-        if row.text:
-            return {**out, "text": row.text}
-        out["function"] = self.names.function(row.func)
-        if row.returns:
-            out["duration_ns"] = row.duration
-            if row.value is not None:
-                out["value"] = row.value
-        return out
-
-
-def _look(args: argparse.Namespace, interrupts: tuple[int, int]) -> Look:
-    from probescope.views.graph.tree import Look
-
-    color = args.output is None and sys.stdout.isatty()
-    retval = args.retval or "funcgraph-retval" in args.options
-    return Look(args.tail, args.proc, args.abstime, values=retval, irq=interrupts, color=color)
-
-
-# --- totals
-
-
-def _summary(args: argparse.Namespace, totals: CallTotals, names: Any, write: Callable[[str], Any]) -> None:
-    from probescope.views.graph import summary
-
-    found = totals.functions()
-    if args.flame:
-        _flame(args.flame, totals, names.function)
-    if args.format == "json":
-        for total in found:
-            write(json.dumps(summary.as_json(total, names.function)) + "\n")
-        return
-    if args.summary:
-        write("".join(summary.table(found, names.function)))
-    if args.callers:
-        write("".join(summary.callers(totals.callers(), names.function)))
-    if args.histogram:
-        called = totals.callers()
-        for total in found:
-            if (0, total.func) in called:
-                write("".join(summary.histogram(total, names.function)))
-
-
-def _flame(path: str, totals: CallTotals, name: Callable[[int], str]) -> None:
-    from probescope.views.flame import page, stacks, svg
-
-    samples = stacks.StackSamples(unit="ns")
-    for functions, _, own in totals.paths():
-        if own:
-            samples.add(samples.node(name(f) for f in functions), own)
-    title = "Time in functions of the kernel"
-    if path.endswith((".folded", ".txt")):
-        text = "".join(f"{line}\n" for line in stacks.folded(samples))
-    else:
-        text = svg.render(samples, svg.Look(title)) if path.endswith(".svg") else page.render(samples, title)
-    with _opened(path) as file:
-        file.write(text)
-    tell(f"wrote {path}")
+def warn(text: str) -> None:
+    tell(f"WARNING: {text}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Self
 
 from probescope.errors import KernelError, PermissionDenied, Unsupported
@@ -82,6 +82,22 @@ def write(name: str, data: str, base: str = "", *, truncate: bool = False) -> No
         host().write(path, data, truncate=truncate)
     except OSError as e:
         raise _error("write", path, e, data, base) from None
+
+
+def write_words(name: str, words: Sequence[str], base: str = "") -> None:
+    """Many words through one descriptor, each by a write of its own: what they mean together is worked out once, at
+    the end. Raises KernelError."""
+    path = f"{base or find_root()}/{name}"
+    h = host()
+    try:
+        fd = h.open(path, os.O_WRONLY | os.O_APPEND)
+        try:
+            for word in words:
+                os.write(fd, f"{word}\n".encode())
+        finally:
+            h.close(fd)
+    except OSError as e:
+        raise _error("write", path, e) from None
 
 
 def _error(call: str, path: str, e: OSError, data: str = "", base: str = "") -> KernelError:

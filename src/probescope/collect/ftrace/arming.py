@@ -23,6 +23,8 @@ from probescope.kernel.watchdog import Watchdog
 MOST_PIDS = 256
 """Numbers of threads that one write takes: set_event_pid looks at no more than a page."""
 _FUNCTION_TRACERS = ("function", "function_graph")
+_MANY = 64
+"""Names that are written through one descriptor, whose set is made anew once: none of them is said to be wrong."""
 
 
 class Armed:
@@ -115,6 +117,9 @@ class Armed:
             raise UsageError(f"there is no trace clock {self.setup.clock}", hints=[f"one of {' '.join(known)}"]) from e
 
     def _names(self, file: str, names: tuple[str, ...], *, own: bool) -> None:
+        if own and len(names) > _MANY:
+            tracefs.write_words(file, names, self.base)
+            return
         for name in names:
             try:
                 # a word without an end is looked at when the file is closed, and what is wrong with it is not told
@@ -200,6 +205,13 @@ class Armed:
             hints = [f"did you mean {near[0]}?"] if near else [f"cat {self.base}/trace_options"]
             raise UsageError(f"this kernel's {self.setup.tracer} tracer has no option {option}", hints=hints) from e
 
+    def borrow(self, file: str, text: str) -> None:
+        """Changes a file of the whole machine's, such as osnoise/period_us; what it held is put back in the end."""
+        now = tracefs.read(file).strip()
+        chosen = now.partition("[")[2].partition("]")[0]  # of several words the one that is chosen
+        self._borrowed.note(file, chosen or now)
+        tracefs.write(file, text)
+
     # --- running ---
 
     def start(self) -> None:
@@ -211,11 +223,18 @@ class Armed:
 
     def lost(self, cpus: list[int]) -> int:
         """Events that were overwritten or dropped before they could be read."""
+        return self._stats(cpus, "overrun", "commit overrun", "dropped events")
+
+    def recorded(self, cpus: list[int]) -> int:
+        """Events that came, those that were lost among them; none was read yet."""
+        return self._stats(cpus, "entries", "overrun", "commit overrun", "dropped events")
+
+    def _stats(self, cpus: list[int], *names: str) -> int:
         out = 0
         for cpu in cpus:
             stats = tracefs.read(f"per_cpu/cpu{cpu}/stats", self.base)
             told = dict(line.split(":", 1) for line in stats.splitlines() if ":" in line)
-            out += sum(int(told.get(name, "0")) for name in ("overrun", "commit overrun", "dropped events"))
+            out += sum(int(told.get(name, "0")) for name in names)
         return out
 
     def close(self) -> None:

@@ -11,14 +11,19 @@ from collections.abc import Callable
 
 from probescope.frozen import dataclass
 
+_TASTES = 5
+_LEAST_S = 0.01
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``events_per_second`` of all CPUs; ``late_s``: how much later than asked a look may come; ``pause_s``: of the
-    first pause; ``most_pauses``: after so many it ends."""
+    """``events_per_second`` of all CPUs; ``late_s``: how much later than asked a look may come; ``behind_s``: how long
+    more may come than is read, where that is minded; ``pause_s``: of the first pause; ``most_pauses``: after so many
+    it ends."""
 
     events_per_second: int = 1_000_000
     late_s: float = 0.5
+    behind_s: float = 1.0
     pause_s: float = 0.5
     most_pauses: int = 6
 
@@ -29,36 +34,51 @@ class Guard:
 
     def __init__(self, switch: Callable[[bool], None], say: Callable[[str], None], limits: Limits) -> None:
         self._switch, self._say, self.limits = switch, say, limits
-        self._since = time.monotonic()
+        self._since = self._kept_up = time.monotonic()
         self._events = 0
         self._resume = 0.0
+        self._looks = 0
         self.pauses = 0
         self.gave_up = False
 
-    def look(self, events: int, late_s: float) -> None:
-        """``events`` since the last look; ``late_s``: how much later than asked this one came."""
+    @property
+    def tasted(self) -> bool:
+        """Whether the first looks, which come soon after each other, are over."""
+        return self._looks > _TASTES
+
+    def look(self, events: int, late_s: float, *, behind: bool = False) -> None:
+        """``events`` since the last look; ``late_s``: how much later than asked this one came; ``behind``: there was
+        more than it took, and that is minded."""
         now = time.monotonic()
+        self._looks += 1
         if self._resume:
             if now >= self._resume:
-                self._resume, self._since, self._events = 0.0, now, 0
+                self._resume, self._since, self._events, self._kept_up = 0.0, now, 0, now
                 self._switch(True)
             return
         self._events += events
-        spent = max(now - self._since, 0.05)
-        rate = self._events / spent
-        if rate > self.limits.events_per_second or late_s > self.limits.late_s:
-            self._pause(now, rate, late_s)
+        if not behind:
+            self._kept_up = now
+        spent = max(now - self._since, _LEAST_S)
+        why = self._why(self._events / spent, late_s, now - self._kept_up)
+        if why:
+            self._pause(now, why)
         elif spent > 1:
             self._since, self._events = now, 0
 
-    def _pause(self, now: float, rate: float, late_s: float) -> None:
+    def _why(self, rate: float, late_s: float, behind_s: float) -> str:
+        """It is too much; empty if it is not."""
+        if late_s > self.limits.late_s:
+            return f"the machine answers {late_s:.1f} s late"
+        if rate > self.limits.events_per_second:
+            return f"{rate:,.0f} events a second"
+        if behind_s > self.limits.behind_s:
+            return f"{rate:,.0f} events a second are read, and more come"
+        return ""
+
+    def _pause(self, now: float, why: str) -> None:
         self._switch(False)
         self.pauses += 1
-        why = (
-            f"{rate:,.0f} events a second"
-            if late_s <= self.limits.late_s
-            else f"the machine answers {late_s:.1f} s late"
-        )
         if self.pauses > self.limits.most_pauses:
             self.gave_up = True
             self._say(f"{why}: tracing ends here, so as not to freeze the machine; name functions to trace fewer")

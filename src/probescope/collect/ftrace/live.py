@@ -7,7 +7,7 @@ out; later events wait for the next look.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,9 +34,13 @@ EVERYTHING = (1 << 64) - 1
 
 class LiveTrace:
     """``base``: the buffer's folder. ``events``: of the enabled ones and ftrace's own; the last is for
-    others. Raises KernelError, Unsupported (pages of a kind not known)."""
+    others. ``keep`` is given the pages of each CPU as they are. Raises KernelError, Unsupported (pages of a kind not
+    known)."""
 
-    def __init__(self, base: str, names: list[str], cpus: list[int]) -> None:
+    def __init__(
+        self, base: str, names: list[str], cpus: list[int], keep: Callable[[int, bytes], None] | None = None
+    ) -> None:
+        self._keep = keep
         self.events = (*_types(names), EventType("unknown"))
         self.cpus = cpus
         self.damage = Tally()
@@ -64,6 +68,8 @@ class LiveTrace:
         self.busy = False
         for number, pages in enumerate(self._pages):
             for data in self._drain(pages):
+                if self._keep is not None:
+                    self._keep(self.cpus[number], data)
                 block = decode(data, self._layout, self.damage)
                 if len(block.time) or block.lost:
                     self._held[number].append(block)

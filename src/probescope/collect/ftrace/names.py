@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from probescope.collect.ftrace.parameters import Parameters, described, parameters
 from probescope.collect.host import kernel_symbols
 from probescope.errors import KernelError
 from probescope.kernel import tracefs
@@ -15,6 +16,7 @@ class Names:
     def __init__(self) -> None:
         self._functions: dict[int, str] = {}
         self._comms: dict[int, str] = {0: "<idle>"}
+        self._parameters: dict[int, Parameters] = {}
 
     def function(self, address: int) -> str:
         """As the kernel's %ps: its name, and the module behind it; hexadecimal where there is none."""
@@ -26,6 +28,15 @@ class Names:
             name = f"{symbol[0]} [{symbol[2]}]" if symbol and symbol[2] else symbol[0] if symbol else f"{address:#x}"
             found = self._functions[address] = name
         return found
+
+    def of_kernel(self, address: int) -> bool:
+        return True
+
+    def arguments(self, address: int, values: tuple[int, ...]) -> str:
+        """``name=value``, as the types of the function's parameters say; without types, all registers."""
+        if address not in self._parameters:
+            self._parameters[address] = parameters(self.function(address))
+        return described(self._parameters[address], values)
 
     def interrupts(self) -> tuple[int, int]:
         """Where the code lies that interrupts enter by; two zeros where the kernel does not tell."""

@@ -20,33 +20,42 @@ if TYPE_CHECKING:
     from probescope.collect.ftrace.live import LiveTrace
     from probescope.model.recording import Damage, EventBatch, EventType
 
-LOOK_MS = 50
+LOOK_MS, TASTE_MS = 50, 10
 SETTLED_NS = 1_000_000
 """What is younger may still be on its way into the buffer of another CPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is traced, and for how long: a command (``()``: none), a process whose end is the end (0: none), seconds (0:
+    """What is traced, and for how long: a command (``()``: none), processes, until the last of them ends, seconds (0:
     until a signal). ``everybody``: the command only says how long."""
 
     command: tuple[str, ...] = ()
-    pid: int = 0
+    pids: tuple[int, ...] = ()
     seconds: float = 0
     everybody: bool = False
 
 
 class FtraceRun:
-    """``begin`` arms; ``batches`` lets the command go and gives what comes until the end; ``close`` undoes all. Raises
-    what ``Armed`` and ``Child`` raise. ``say`` tells people what the guard does."""
+    """``begin`` arms; ``looks`` lets the command go and gives what comes until the end; ``close`` undoes all. Raises
+    what ``Armed`` and ``Child`` raise. ``say`` tells people what the guard does. ``keep``: is given each CPU's pages as
+    they come."""
 
-    def __init__(self, setup: Setup, target: Target, say: Callable[[str], None], limits: Limits = Limits()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        setup: Setup,
+        target: Target,
+        say: Callable[[str], None],
+        limits: Limits = Limits(),  # noqa: B008
+        keep: Callable[[int, bytes], None] | None = None,
+    ) -> None:
         self.target = target
+        self._keep = keep
         self._say, self._limits = say, limits
         self._child = Child(target.command) if target.command else None
-        self._watch = Watch(target.pid) if target.pid and not target.command else None
-        mine = self._child.pid if self._child and not target.everybody else target.pid
-        self._setup = replace(setup, pids=(mine,)) if mine and not setup.pids else setup
+        self._watched: list[Watch] = []
+        mine = (self._child.pid,) if self._child and not target.everybody else target.pids
+        self._setup = replace(setup, pids=mine) if mine and not setup.pids else setup
         self._signals: Signals | None = None
         self._armed: Armed | None = None
         self._live: LiveTrace | None = None
@@ -57,20 +66,33 @@ class FtraceRun:
         """Everything in place, nothing recorded yet; the kinds of events that may come."""
         from probescope.collect.ftrace.live import LiveTrace
 
+        if not self._child:
+            self._watched += [Watch(pid) for pid in self.target.pids]
         self._armed = Armed(self._setup)
-        self._live = LiveTrace(self._armed.base, [e.name for e in self._setup.events], online_cpus())
+        names = [e.name for e in self._setup.events]
+        self._live = LiveTrace(self._armed.base, names, online_cpus(), self._keep)
         self._signals = Signals()
         return self._live.events
 
     @property
-    def private(self) -> bool:
-        return self._armed is not None and self._armed.private
+    def child_pid(self) -> int:
+        """Of the command, which waits for ``looks``; 0 without one."""
+        return self._child.pid if self._child else 0
+
+    @property
+    def base(self) -> str:
+        """The buffer's folder, after ``begin``."""
+        assert self._armed is not None
+        return self._armed.base
 
     @property
     def damage(self) -> tuple[Damage, ...]:
         return self._live.damage.listed() if self._live else ()
 
-    def batches(self) -> Iterator[EventBatch]:
+    def looks(self) -> Iterator[tuple[int, EventBatch | None]]:
+        """(time in ns before which all was given by now, what was new). The last ones are of the end of time."""
+        from probescope.collect.ftrace.live import EVERYTHING
+
         armed, live, signals = self._armed, self._live, self._signals
         assert armed is not None
         assert live is not None
@@ -80,23 +102,27 @@ class FtraceRun:
         if self._child:
             self._child.start()
         until = time.monotonic() + self.target.seconds if self.target.seconds else float("inf")
-        asked = time.monotonic()
+        late, wait = 0.0, TASTE_MS
         while not (signals.stop_asked or guard.gave_up or time.monotonic() >= until or self._over()):
-            late = max(0.0, time.monotonic() - asked - LOOK_MS / 1000)
-            asked = time.monotonic()
-            batch = live.read(self._settled())
-            guard.look(len(batch) if batch else 0, late)
-            if batch is not None:
-                yield batch
-            if not live.busy:
-                host().poll(self._wakers(), int(min(LOOK_MS, max(0, (until - time.monotonic()) * 1000))))
+            settled = self._settled()
+            batch = live.read(settled)
+            guard.look(len(batch) if batch else 0, late, behind=live.busy and self._setup.unlimited)
+            yield settled, batch
+            wait = TASTE_MS if wait == TASTE_MS and self._setup.unlimited and not guard.tasted else LOOK_MS
+            late = 0.0 if live.busy else self._wait(min(wait, max(0, (until - time.monotonic()) * 1000)))
         armed.stop()
         while (batch := live.read()) is not None or live.busy:
-            if batch is not None:
-                yield batch
+            yield EVERYTHING, batch
+        yield EVERYTHING, None
         self.lost = armed.lost(live.cpus)
         if self._child:
             self.exit_code = self._child.exit_code()
+
+    def _wait(self, milliseconds: float) -> float:
+        """How many seconds later than asked it came back."""
+        asked = time.monotonic()
+        host().poll(self._wakers(), int(milliseconds))
+        return max(0.0, time.monotonic() - asked - milliseconds / 1000)
 
     def _settled(self) -> int:
         from probescope.collect.ftrace.live import EVERYTHING
@@ -106,14 +132,16 @@ class FtraceRun:
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC) - SETTLED_NS
 
     def _over(self) -> bool:
-        return bool((self._child and self._child.ended()) or (self._watch and self._watch.ended()))
+        if self._child:
+            return self._child.ended()
+        return bool(self._watched) and all(w.ended() for w in self._watched)
 
     def _wakers(self) -> list[int]:
         assert self._signals is not None
-        watched = [w.fileno() for w in (self._child, self._watch) if w is not None]
+        watched = [self._child.fileno()] if self._child else [w.fileno() for w in self._watched if not w.ended()]
         return [self._signals.fileno(), *(fd for fd in watched if fd >= 0)]
 
     def close(self) -> None:
-        for held in (self._live, self._armed, self._signals, self._child, self._watch):
+        for held in (self._live, self._armed, self._signals, self._child, *self._watched):
             if held is not None:
                 held.close()

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from probescope.formats.tracing.fields import Records
+from probescope.formats.tracing.graph import ENTRIES, EXIT
 from probescope.formats.tracing.print_fmt import Printer, compile_event
 from probescope.formats.tracing.symbols import Context
 from probescope.views.graph.tree import Row
 
 if TYPE_CHECKING:
-    from probescope.formats.tracing.calls import CallColumns
     from probescope.model.recording import EventBatch, EventType
 
 
@@ -22,16 +22,18 @@ class OtherRows:
 
     def __init__(self, events: tuple[EventType, ...]) -> None:
         self.events = events
+        self._calls = [i for i, e in enumerate(events) if e.name in ENTRIES or e.name == EXIT]
         self._context = Context()
         self._printers: dict[int, Printer] = {}
 
-    def rows(self, batch: EventBatch, calls: CallColumns) -> list[tuple[int, Row]]:
+    def rows(self, batch: EventBatch) -> list[tuple[int, Row]]:
         """(place in the batch, row), in order."""
-        if batch.raw is None or len(calls.at) == len(batch):
+        if batch.raw is None:
+            return []
+        other = ~np.isin(batch.event, self._calls)
+        if not other.any():
             return []
         records = Records(batch.raw)
-        other = np.ones(len(batch), np.bool_)
-        other[calls.at] = False
         out: list[tuple[int, Row]] = []
         for kind in np.unique(batch.event[other]).tolist():
             which = np.flatnonzero(other & (batch.event == kind))

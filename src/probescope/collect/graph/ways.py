@@ -1,0 +1,100 @@
+"""Which mechanism answers for a function graph on this machine, and what a person is told about it.
+
+function_graph   the roots and all that they call
+fentry, kprobe   the named functions, and who of them called whom
+system calls     what a program asked of the kernel: below its own functions, where there is nothing else
+uprobe           a program's named functions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from probescope.collect.graph import probed
+from probescope.errors import UsageError
+from probescope.kernel import tracefs
+from probescope.kernel.host import host
+
+if TYPE_CHECKING:
+    from probescope.collect.graph.probed import MakeSession
+    from probescope.collect.graph.request import Calls, GraphRequest
+
+SYSTEM_CALLS = {"x86_64": "__x64_sys_*", "aarch64": "__arm64_sys_*"}
+"""Roots of the kernel below a program, if none are named: what programs call."""
+_OF_PROGRAMS = "probescope graph -x PROGRAM 'parse_*' -- PROGRAM"
+
+
+def calls(request: GraphRequest, make: MakeSession, say: Callable[[str], None]) -> Calls:
+    """What answers. ``make``: sessions of programs. ``say``: what a person is to know at once. Raises UsageError,
+    ProbeError where nothing can."""
+    if not request.binary:
+        return _of_kernel(request, make, say)
+    user = probed.user_pairs(request.binary, request.roots)
+    if request.kernel is None:
+        return probed.ProbedCalls(user, request, make)
+    way = _way(request)
+    if way == "ftrace":
+        from probescope.collect.graph.mixed import MixedCalls
+        from probescope.collect.graph.traced import TracedCalls
+
+        kernel = TracedCalls(request, request.kernel or _system_calls(), say)
+        try:
+            return MixedCalls(kernel, probed.ProbedCalls(user, request, make, kernel.run.child_pid))
+        except BaseException:
+            kernel.close()
+            raise
+    way = "syscalls" if way == "none" else way
+    if way == "syscalls" and request.kernel:
+        raise _nothing(request.kernel)
+    patterns = request.kernel or (SYSTEM_CALLS.get(host().machine, ""),)
+    if request.via == "auto":
+        what = "system calls by their tracepoints" if way == "syscalls" else f"{way} probes at {', '.join(patterns)}"
+        say(f"this kernel has no function_graph: {what}")
+    return probed.ProbedCalls([*user, *probed.kernel_pairs(way, patterns)], request, make)
+
+
+def _of_kernel(request: GraphRequest, make: MakeSession, say: Callable[[str], None]) -> Calls:
+    way = _way(request)
+    if way == "ftrace":
+        from probescope.collect.graph.traced import TracedCalls
+
+        return TracedCalls(request, () if request.everything else request.roots, say)
+    if way in ("none", "syscalls"):
+        raise _nothing(request.roots)
+    if request.via == "auto":
+        say(f"this kernel has no function_graph: {way} probes at the named functions, not at what they call")
+    return probed.ProbedCalls(probed.kernel_pairs(way, request.roots or request.only), request, make)
+
+
+def _way(request: GraphRequest) -> str:
+    """What was asked for, or the best that there is: ftrace, fentry, kprobe or none."""
+    if request.via != "auto":
+        return request.via
+    if "function_graph" in tracefs.tracers():
+        return "ftrace"
+    from probescope.collect.host import HostFeatures
+
+    features = HostFeatures()
+    return next((way for way in ("fentry", "kprobe") if features.state(f"attach:{way}") == "yes"), "none")
+
+
+def _system_calls() -> tuple[str, ...]:
+    from probescope.collect.host import kernel_symbols
+
+    roots = SYSTEM_CALLS.get(host().machine)
+    if roots is None:
+        hints = ["name functions: --kernel vfs_read"]
+        raise UsageError(f"which functions are system calls is not known on {host().machine}", hints=hints)
+    known = kernel_symbols()
+    names = (roots.replace("*", name) for name in probed.PROBES_OWN)
+    return (roots, *(f"!{name}" for name in names if known.address(name)))
+
+
+def _nothing(patterns: tuple[str, ...]) -> UsageError:
+    what = f"this kernel has no function_graph, fentry or kprobes: {', '.join(patterns)} cannot be traced"
+    hints = [
+        f"functions of programs can be traced, with system calls below them by --kernel: {_OF_PROGRAMS}",
+        "probescope doctor",
+    ]
+    return UsageError(what, hints=hints)
