@@ -35,9 +35,13 @@ POSSESSIVE_GROUPS = (")*+", ")++", ")?+", "(?>")
 COLUMN_MODULES = {
     "probescope.collect.columns",
     "probescope.collect.ftrace.live",
+    "probescope.collect.ftrace.stacks",
+    "probescope.collect.latency.synthetic",
     "probescope.debuginfo.crossrefs",
     "probescope.debuginfo.crossrefs_code",
     "probescope.views.graph.others",
+    "probescope.views.latency.samples",
+    "probescope.views.latency.totals",
     "probescope.views.whois.kernel",
 }
 #: Readers of recordings and programs over them: columns all through, but for the packages' own fronts; opened inside

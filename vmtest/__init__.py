@@ -5,6 +5,7 @@ of the product, and the product's packages do not import it.
 
     kernels.py    which kernels there are, and the Debian packages behind them
     packages.py   resolve, download and unpack these packages, without touching the host's own apt state
+    compiled.py   kernels that are compiled here, from the source package and a fragment of configuration
     modules.py    which kernel modules the initramfs needs, read from the modules themselves
     initramfs.py  the archive that the kernel boots into
     machine.py    one virtual machine: start it, follow it, end it

@@ -14,13 +14,15 @@ class Kernel:
     """A kernel by the name that people use, and the Debian suite and package that bring it.
 
     The package is the one that depends on the newest image: versions leave the mirrors, so none is written down here.
-    Cloud flavours lack 9p and cannot be used.
+    Cloud flavours lack 9p and cannot be used. ``fragment``: compiled here, from the package's source with this file's
+    configuration (compiled.py).
     """
 
     name: str
     suite: str
     package: str = "linux-image-amd64"
     note: str = ""
+    fragment: str = ""
 
 
 KERNELS = {
@@ -30,6 +32,13 @@ KERNELS = {
         Kernel("6.1", "bookworm", note="part of make test"),
         Kernel("6.12", "trixie", note="part of make test"),
         Kernel("6.12-rt", "trixie", "linux-image-rt-amd64", note="has the osnoise, timerlat, hwlat and wakeup tracers"),
+        Kernel(
+            "6.12-all",
+            "trixie",
+            "linux-source",
+            note="compiled here: every tracer, also irqsoff and preemptoff, user_events, values that functions return",
+            fragment="tracers.config",
+        ),
         Kernel("sid", "sid", note="the newest that Debian has"),
     )
 }

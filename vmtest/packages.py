@@ -43,14 +43,21 @@ def ensure(kernel: Kernel, *, refresh: bool = False) -> Unpacked:
     folder.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{kernel.name}-") as temporary:
         root = Path(temporary) / "root"
-        for package in fetch(kernel, Path(temporary)):
-            run(["dpkg-deb", "--extract", str(package), str(root)])
+        if kernel.fragment:
+            from vmtest.compiled import compile_kernel
+
+            compile_kernel(kernel, root)
+        else:
+            for package in fetch(kernel, Path(temporary)):
+                run(["dpkg-deb", "--extract", str(package), str(root)])
         if not locate(root):
             raise VmtestError(f"the packages of kernel {kernel.name} hold no kernel image with modules")
         shutil.rmtree(folder, ignore_errors=True)
         root.rename(folder)
     unpacked = locate(folder)
     assert unpacked is not None
+    if kernel.fragment:
+        return unpacked  # there are no modules
     # tests inside may load modules by name; depmod is not on every machine and not needed to boot
     if shutil.which("depmod", path=f"{os.environ.get('PATH', '')}:/sbin:/usr/sbin"):
         top = unpacked.modules.parents[2]  # depmod appends lib/modules/RELEASE, with or without usr before it

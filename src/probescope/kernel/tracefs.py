@@ -244,6 +244,13 @@ def remove_instance(path: str) -> bool:
         h.write(path + "/events/enable", "0")
     try:
         h.rmdir(path)
-    except OSError:
-        return False
+    except OSError as e:
+        from probescope.kernel.triggers import remove_all
+
+        if e.errno != errno.EBUSY or not remove_all(path):
+            return False
+        try:
+            h.rmdir(path)
+        except OSError:
+            return False
     return True
