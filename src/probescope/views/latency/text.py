@@ -7,9 +7,10 @@ rcu_preempt            187   12.4 us   80.1 us   3.94 ms
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from probescope.views.latency.totals import Case, Total, Totals
+if TYPE_CHECKING:
+    from probescope.views.latency.totals import Case, Total, Totals
 
 WIDTH = 40
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
