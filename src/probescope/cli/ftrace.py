@@ -29,11 +29,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mark": ("ftrace_look", "write a line of your own among the events"),
     "stack": ("ftrace_look", "the deepest stack that the kernel has had"),
     "list": ("ftrace_list", "list events, tracers, functions, options, clocks, buffers"),
+    "dump": ("ftrace_dump", "show what a trace.dat is made of"),
+    "split": ("ftrace_files", "cut a trace.dat into smaller ones"),
+    "convert": ("ftrace_files", "another version, another compression"),
+    "restore": ("ftrace_files", "a trace.dat of what a killed recorder left"),
+    "check-events": ("ftrace_files", "which events cannot be printed as they should"),
 }
 INSTEAD = {
     "profile": "probescope flame --off-cpu, and probescope latency A to B, show what tasks wait for",
     "hist": "probescope report and run -i trace.dat -e '... { @[comm] = count(); }' sum up",
     "mem": "probescope run -i trace.dat -e 'tracepoint:kmem:kmalloc { @[comm] = sum(args.bytes_alloc); }'",
+    "options": "forms of events have no options; probescope ftrace list -o lists those of ftrace",
     "listen": "run ftrace record on each machine, by ssh, and copy the files",
     "agent": "run ftrace record on each machine, by ssh, and copy the files",
     "setup-guest": "run ftrace record in the guest, by ssh, and copy the file",
