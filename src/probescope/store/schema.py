@@ -58,7 +58,7 @@ RECORDING = Table(
     (
         Column("id", INT, "number, in the order of the command line", refers="recording"),
         Column("path", TEXT, "the file or directory"),
-        Column("format", TEXT, "perf.data or trace.dat"),
+        Column("format", TEXT, "perf.data, trace.dat, text of ftrace, text of perf"),
         Column("host", TEXT, "name of the machine that was recorded"),
         Column("release", TEXT, "of its kernel"),
         Column("arch", TEXT, "of its processors"),

@@ -17,8 +17,7 @@ from probescope.model.recording import Ragged
 if TYPE_CHECKING:
     import numpy as np
 
-    from probescope.formats.tracedat.reader import TraceDat
-    from probescope.model.recording import EventBatch
+    from probescope.model.recording import EventBatch, Recording
 
     Column = np.ndarray[Any, Any]
 
@@ -26,7 +25,7 @@ NAME = "ftrace:kernel_stack"
 
 
 class KernelStacks:
-    def __init__(self, recording: TraceDat) -> None:
+    def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._stacks = Stacks()
         self._kind = next((i for i, e in enumerate(recording.events) if e.name == NAME), -1)

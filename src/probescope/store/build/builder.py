@@ -12,15 +12,15 @@ from probescope.store.build import graph, marks, sched
 from probescope.store.build.calls import Calls
 from probescope.store.build.changes import TELLING
 from probescope.store.build.ending import write_ending
-from probescope.store.build.interning import CleanTexts, Pool
+from probescope.store.build.interning import CleanTexts, Pool, clean
 from probescope.store.build.interrupts import Interrupts
 from probescope.store.build.kinds import KindBatch, Shape
 from probescope.store.build.losses import Losses
 from probescope.store.build.people import People
-from probescope.store.build.reading import Piece, Share, Source
+from probescope.store.build.reading import PerfSource, Piece, Share, Source
 from probescope.store.build.sink import Sink, none
 from probescope.store.build.stacks import Sites
-from probescope.store.schema import EVENT_TABLE, SAMPLE
+from probescope.store.schema import BY_NAME, EVENT_TABLE, SAMPLE
 
 if TYPE_CHECKING:
     import duckdb
@@ -47,7 +47,10 @@ class Builder:
         self.losses = Losses()
         self.events, self.first, self.last = 0, -1, -1
         self.counts = np.zeros(len(self.kinds), np.int64)
-        self.shapes = {i: Shape(e) for i, e in enumerate(self.kinds)}
+        names = _table_names([clean(e.name) for e in self.kinds])
+        self.shapes = {i: Shape(e, names[i]) for i, e in enumerate(self.kinds) if e.fields}
+        sampled = isinstance(source, PerfSource)
+        self._plain = np.array([sampled and not e.fields for e in self.kinds] or [True])
         self.forks = source.sideband
         self._texts = CleanTexts()
         self._share = Share(source, step)
@@ -105,7 +108,7 @@ class Builder:
         self._events(batch, piece.kept, utid, ids, callsite)
         for kind, which in ranges.items():
             self._kind(kind, which, batch, utid, ids)
-            if not self.shapes[kind].count:
+            if self._plain[kind]:
                 self._samples(piece, batch, which, utid, ids, callsite)
         for one in (self._sched, self._calls, self._interrupts, self._graph):
             one.batch_done()
@@ -166,8 +169,7 @@ class Builder:
     def _callsites(self, piece: Piece, batch: EventBatch) -> Array:
         out = none(batch.count) if piece.stacks is None else self.sites.of_stacks(piece.stacks)
         if piece.spaces is not None and "ip" in batch.numbers:
-            plain = np.array([not s.count for s in self.shapes.values()] or [True])
-            lone = np.flatnonzero((out < 0) & plain[np.clip(batch.event, 0, len(plain) - 1)])
+            lone = np.flatnonzero((out < 0) & self._plain[np.clip(batch.event, 0, len(self._plain) - 1)])
             modes = _modes(batch, lone)
             out[lone] = self.sites.of_places(piece.spaces[lone], batch.numbers["ip"][lone], modes)
         return out
@@ -191,8 +193,8 @@ class Builder:
         self.last = max(self.last, int(time[-1]))
 
     def _kind(self, kind: int, which: Array, batch: EventBatch, utid: Array, ids: Array) -> None:
-        taker, shape = self._takers.get(kind), self.shapes[kind]
-        if not shape.count or (len(which) and ids[which[0]] < 0):
+        taker, shape = self._takers.get(kind), self.shapes.get(kind)
+        if shape is None or ids[which[0]] < 0:  # no fields, or a part of another event
             return
         k = self._batch_of(kind, which, batch)
         utids, numbers = utid[which], ids[which]
@@ -228,6 +230,19 @@ class Builder:
                 "weight": numbers["weight"][which].view(np.int64) if "weight" in numbers else none(count),
             },
         )
+
+
+def _table_names(kinds: list[str]) -> list[str]:
+    """Names of tables differ by more than capitals, from each other and from those that all stores have."""
+    taken = set(BY_NAME)
+    out: list[str] = []
+    for kind in kinds:
+        name = kind or "unnamed"
+        while name.lower() in taken:
+            name += "_"
+        taken.add(name.lower())
+        out.append(name)
+    return out
 
 
 def _modes(batch: EventBatch, which: Array) -> Array:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from probescope.formats.sniff import recording_kind
 from probescope.store.build.interning import clean
 from probescope.store.build.reading import machine_texts, units
 from probescope.store.build.sink import none
@@ -116,7 +117,7 @@ def _kinds(b: Builder) -> None:
             "id": present,
             "name": _texts(clean(e.name) for e in some),
             "events": b.counts[present],
-            "fields": np.array([b.shapes[i].count for i in present.tolist()], np.int64),
+            "fields": np.array([b.shapes[i].count if i in b.shapes else 0 for i in present.tolist()], np.int64),
             "unit": _texts(units(e) for e in some),
         },
     )
@@ -155,7 +156,10 @@ def _recording(b: Builder) -> None:
     wall = b.source.wall_offset()
     numbers = {"id": 0, "cpus": m.cpus or -1, "memory": m.memory or -1, "offset_ns": 0, "events": b.events}
     numbers |= {"start_ts": b.first, "end_ts": b.last, "wall_offset": NO_NUMBER if wall is None else wall}
-    texts = machine_texts(m) | {"path": clean(os.path.realpath(b.source.recording.name)), "format": b.source.format}
+    texts = machine_texts(m) | {
+        "path": clean(os.path.realpath(b.source.recording.name)),
+        "format": recording_kind(b.source.recording.name) or "perf.data",
+    }
     columns = {n: np.array([v], np.int64) for n, v in numbers.items()}
     columns |= {n: _texts([t or None]) for n, t in texts.items()}
     b.sink.add(RECORDING, columns)

@@ -109,22 +109,21 @@ class KindBatch:
 
 
 class Shape:
-    """How the fields of a kind become columns of its table: ``None`` where it has none."""
+    """How the fields of a kind become columns of its table."""
 
-    def __init__(self, event: EventType) -> None:
-        self.table = Table(event.name, "", FIELDS)
+    def __init__(self, event: EventType, name: str) -> None:
         self._fields: list[tuple[str, RawField, int]] = []
         columns = list(FIELDS)
-        taken = {c.name for c in FIELDS}
+        taken = {*(c.name for c in FIELDS), "recording"}
         for field in event.fields:
             if field.name.startswith("common_"):
                 continue
-            for name, item in _parts(field):
-                free = _free(name, taken)
+            for part, item in _parts(field):
+                free = _free(part, taken)
                 taken.add(free.lower())
                 self._fields.append((free, field, item))
                 columns.append(Column(free, _type(field, item), "", nullable=False))
-        self.table = Table(event.name, "", tuple(columns))
+        self.table = Table(name, "", tuple(columns))
 
     @property
     def count(self) -> int:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from probescope.collect.recorded.search import Search
     from probescope.collect.recorded.symbols import Frame
     from probescope.formats.perfdata.reader import PerfData
+    from probescope.formats.sniff import AnyRecording
     from probescope.formats.tracedat.reader import TraceDat
+    from probescope.formats.tracetext.perf_reader import PerfText
+    from probescope.formats.tracetext.reader import TraceText
     from probescope.model.recording import EventBatch, EventType, Machine
 
     Array = np.ndarray[Any, Any]
@@ -33,18 +36,16 @@ class Piece:
 
 
 class PerfSource:
-    """perf.data. ``sideband``: it tells of forks, names and ends itself."""
+    """perf.data, or its text. ``sideband``: it tells of forks, names and ends itself."""
 
-    format = "perf.data"
-
-    def __init__(self, recording: PerfData, search: Search | None) -> None:
+    def __init__(self, recording: PerfData | PerfText, search: Search | None) -> None:
         from probescope.collect.recorded.modules import build_ids
         from probescope.collect.recorded.told import Told, here
         from probescope.kernel.uapi.perf import FLAG_TASK
 
         self.recording = recording
         self.told = Told(recording, here(), build_ids(recording.build_ids), search or _search(recording.name))
-        self.sideband = any(a.flags & FLAG_TASK for a in recording.attrs)
+        self.sideband = any(a.flags & FLAG_TASK for a in getattr(recording, "attrs", ()))
         self.comms: dict[int, str] = {}
 
     def pieces(self) -> Iterator[Piece]:
@@ -75,16 +76,15 @@ class PerfSource:
 class TraceSource:
     """trace.dat, and what else ftrace's buffers became: threads without processes, stacks as events of their own."""
 
-    format = "trace.dat"
     sideband = False
 
-    def __init__(self, recording: TraceDat) -> None:
+    def __init__(self, recording: TraceDat | TraceText) -> None:
         from probescope.collect.recorded.kernel_stacks import KernelStacks
 
         self.recording = recording
-        self.comms: dict[int, str] = dict(getattr(recording, "comms", {}))
+        self.comms: dict[int, str] = dict(recording.comms)
         self._stacks = KernelStacks(recording)
-        self._symbols = getattr(recording, "symbols", None)
+        self._symbols = recording.symbols
 
     def pieces(self) -> Iterator[Piece]:
         for batch in self.recording.batches():
@@ -97,7 +97,7 @@ class TraceSource:
     def frame(self, space: int, address: int, kernel: bool) -> Frame:
         from probescope.collect.recorded.symbols import Frame
 
-        found = self._symbols.name(address) if self._symbols is not None else None
+        found = self._symbols.name(address)
         if found is None:
             return Frame(address, "", 0, "[kernel.kallsyms]", kernel=True)
         name, _, module = found[0].partition(" ")
@@ -116,10 +116,11 @@ class TraceSource:
 Source = PerfSource | TraceSource
 
 
-def source_of(recording: PerfData | TraceDat, search: Search | None = None) -> Source:
-    from probescope.formats.perfdata.reader import PerfData
+def source_of(recording: AnyRecording, search: Search | None = None) -> Source:
+    from probescope.formats.tracedat.reader import TraceDat
+    from probescope.formats.tracetext.reader import TraceText
 
-    return PerfSource(recording, search) if isinstance(recording, PerfData) else TraceSource(recording)
+    return TraceSource(recording) if isinstance(recording, TraceDat | TraceText) else PerfSource(recording, search)
 
 
 def _search(name: str) -> Search:

@@ -1,0 +1,116 @@
+"""DuckDB, where it is installed, and its errors as ours: with the place in the text, and names that may be meant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from probescope.diagnostics import NOWHERE, Diagnostic, Source, Span, nearest
+from probescope.errors import LimitError, ProbescopeError, ScriptError, UsageError
+
+if TYPE_CHECKING:
+    import duckdb
+
+INSTALL = "pip install 'probescope[tables]'"
+
+
+def connect(path: str = ":memory:", *, memory: str = "1GB", temporary: str = "") -> duckdb.DuckDBPyConnection:
+    """``memory``: most that DuckDB uses. ``temporary``: the folder for what does not fit. Nothing is fetched from the
+    network, and no extension is loaded. Raises UsageError where DuckDB is not installed."""
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise UsageError("tables are DuckDB's, which is not installed", hints=[INSTALL]) from None
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "memory_limit": memory,
+        "errors_as_json": "true",
+    }
+    if temporary:
+        settings["temp_directory"] = temporary
+    return duckdb.connect(path, config=settings)
+
+
+@contextmanager
+def told(text: str = "", known: Callable[[str], Iterable[str]] = lambda _: ()) -> Generator[None, None, None]:
+    """DuckDB's errors as ours. ``text``: the query; ``known``: names that a word may be meant for."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as e:
+        raise error_of(e, text, known) from None
+
+
+def error_of(e: duckdb.Error, text: str, known: Callable[[str], Iterable[str]] = lambda _: ()) -> ProbescopeError:
+    import duckdb
+
+    found = _fields(str(e))
+    message = str(found.get("exception_message", "")) or str(e).split("\n\n")[0]
+    if isinstance(e, duckdb.OutOfMemoryException):
+        hints = ["--memory 4GB allows more", "limit, where or a coarser group by: fewer rows need less"]
+        return LimitError("the query needs more memory, or room for what does not fit into it", hints=hints)
+    if isinstance(e, duckdb.InterruptException):
+        return LimitError("the query was interrupted")
+    if isinstance(e, duckdb.PermissionException):
+        return _refused(message)
+    if isinstance(e, duckdb.IOException) and not text:
+        return UsageError(message.splitlines()[0])
+    first, *more = message.splitlines()
+    hints = _hints(found, more, known)
+    source = Source("query", text)
+    return ScriptError([Diagnostic("error", _sentence(first), _span(found, text), tuple(hints), source)])
+
+
+def _refused(message: str) -> UsageError:
+    hints = ["queries read the recording alone: -o writes what they find, --parquet DIR writes the tables"]
+    return UsageError(f"the query would leave its tables: {message.splitlines()[0]}", hints=hints)
+
+
+def _fields(text: str) -> dict[str, Any]:
+    start = text.find("{")
+    try:
+        found = json.loads(text[start:]) if start >= 0 else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _hints(found: dict[str, Any], more: list[str], known: Callable[[str], Iterable[str]]) -> list[str]:
+    """DuckDB's own guesses, but of tables: ours know them better."""
+    if found.get("type") == "Table":
+        own = list(known(str(found.get("name", ""))))
+        return own or [".tables lists what there is, .views what is made of it"]
+    guesses = [g for g in str(found.get("candidates", "")).replace('"', "").split(",") if g.strip()]
+    near = [f"did you mean {g.strip()}?" for g in guesses[:3]]
+    return near or [line for line in more[:2] if line and not line.startswith("LINE")]
+
+
+def meant(name: str, names: Iterable[str]) -> list[str]:
+    return [f"did you mean {n}?" for n in nearest(name, names)]
+
+
+def _sentence(text: str) -> str:
+    return text.rstrip("!.")
+
+
+def _span(found: dict[str, Any], text: str) -> Span:
+    """Of ``location``, which is begin and length in bytes, or of ``position``."""
+    try:
+        location = json.loads(found.get("location", "null"))
+        begin, size = location if isinstance(location, list) else (int(found["position"]), 1)
+    except (KeyError, ValueError, TypeError):
+        return NOWHERE
+    data = text.encode("utf-8", "surrogateescape")
+    begin = max(0, min(int(begin), len(data)))
+    end = max(begin, min(begin + max(1, int(size)), len(data)))
+    (line, column), (last, beyond) = _place(data[:begin]), _place(data[:end])
+    return Span(line, column, last, beyond)
+
+
+def _place(before: bytes) -> tuple[int, int]:
+    lines = before.decode("utf-8", "replace").split("\n")
+    return len(lines), len(lines[-1]) + 1

@@ -1,0 +1,45 @@
+"""Making the store of a recording: a database file, in memory that does not grow with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from probescope.store.duck import connect, told
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from probescope.collect.recorded.search import Search
+
+NEVER = "1TB"
+
+
+def make(
+    path: str, database: str, step: Callable[[int, int, str], None], search: Search | None, *, memory: str
+) -> None:
+    """Raises UsageError, FormatError, and LimitError where there is no room."""
+    import os
+
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts in half the time
+    db = connect(database, memory=memory, temporary=database + ".tmp")
+    try:
+        with told():
+            db.execute(f"set checkpoint_threshold = '{NEVER}'")
+            db.execute("begin")  # one transaction: what is inserted goes to its place in the file at once
+            _walk(path, db, step, search)
+            db.execute("commit")
+    finally:
+        with told():
+            db.close()
+
+
+def _walk(
+    path: str, db: duckdb.DuckDBPyConnection, step: Callable[[int, int, str], None], search: Search | None
+) -> None:
+    from probescope.formats.sniff import open_recording
+    from probescope.store.build.builder import Builder
+    from probescope.store.build.reading import source_of
+
+    with open_recording(path) as recording:
+        Builder(source_of(recording, search), db, step).build()

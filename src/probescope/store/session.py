@@ -1,0 +1,217 @@
+"""Stores that are open: one connection, in which every table is a view over the stores of all recordings.
+
+    s0.event  s1.event      the stores, attached read-only
+         `──────┴──► event  their rows together: numbers shifted so that they stay unique, times by the offset that was
+                            asked for, and a column `recording`
+
+Queries reach nothing else: no file, no network, no extension, and no way to change that.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from probescope.errors import UsageError
+from probescope.frozen import dataclass
+from probescope.store import library
+from probescope.store.columns import NS, Column, Table, quoted
+from probescope.store.duck import connect, meant, told
+from probescope.store.result import Result
+from probescope.store.schema import BY_NAME, FIELDS, RECORDING, TABLES
+
+if TYPE_CHECKING:
+    import duckdb
+
+MEMORY = "1GB"
+MOST_TEMPORARY = "10GB"
+OWN = Column("recording", "INTEGER", "the recording", refers="recording")
+"""What every table has beside its own columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """``database``: a store; ``offset`` in ns is added to its times."""
+
+    database: str
+    offset: int = 0
+
+
+class Stores:
+    """Use it as a context manager, or ``close`` it. May be used by one thread at a time; ``interrupt`` by any."""
+
+    def __init__(self, parts: Sequence[Part], *, memory: str = MEMORY, threads: int = 0) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="probescope-query-")
+        self._db = connect(memory=memory, temporary=self._folder.name)
+        self._kinds: dict[str, Table] = {}
+        self._views: dict[str, library.View] = {}
+        self._lacking: dict[str, tuple[str, ...]] = {}
+        try:
+            with told():
+                self._open(parts, threads)
+        except BaseException:
+            self.close()
+            raise
+
+    # --- questions
+
+    def query(self, sql: str, params: Sequence[Any] | Mapping[str, Any] = ()) -> Result:
+        """``params`` stand for ``?`` or ``$name``. The last of several statements tells the result. Raises ScriptError
+        for mistakes, with their places, UsageError for what is not allowed, LimitError where memory or room for
+        temporary files does not suffice."""
+        cursor = self._db.cursor()
+        with told(sql, self.known):
+            cursor.execute(sql, params or None)
+        return Result(cursor, sql, self.known)
+
+    def interrupt(self) -> None:
+        """Ends a query that runs, from another thread."""
+        self._db.interrupt()
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """Those of every recording, then those of the kinds of events that there are."""
+        return {t.name: t for t in TABLES} | self._kinds
+
+    @property
+    def views(self) -> dict[str, library.View]:
+        """Of the library; only those that these recordings have the events for."""
+        return dict(self._views)
+
+    @property
+    def lacking(self) -> dict[str, tuple[str, ...]]:
+        """Views that there are not, with the kinds of events that are missing."""
+        return dict(self._lacking)
+
+    def columns(self, name: str) -> tuple[Column, ...]:
+        """Of a table or view. Raises UsageError where there is none such."""
+        table = self.tables.get(name)
+        if table is not None:
+            return table.columns if table is RECORDING else (*table.columns, OWN)
+        if name not in self._views:
+            raise UsageError(f"there is no table '{name}'", hints=self.known(name) or [".tables lists them"])
+        described = self.query(f"describe {name}")
+        return tuple(Column(str(r[0]), str(r[1]), "") for r in described.tuples())
+
+    def known(self, name: str) -> list[str]:
+        """What a name may be meant for, as hints."""
+        for view, kinds in self._lacking.items():
+            if name in (view, view.partition(".")[2]):
+                return [f"{view} needs events that were not recorded: {', '.join(kinds)}"]
+        tables = [n for n in self.tables if name.lower() == n.partition(":")[2].lower()]
+        if tables:
+            return [f'names with colons stand in quotes: "{n}"' for n in tables]
+        return meant(name, [*self.tables, *self._views])
+
+    # --- opening
+
+    def _open(self, parts: Sequence[Part], threads: int) -> None:
+        db = self._db
+        for i, part in enumerate(parts):
+            path = part.database.replace("'", "''")
+            db.execute(f"attach '{path}' as s{i} (read_only)")
+        bases = _bases(db, len(parts))
+        _together(db, parts, bases)
+        self._kinds, there = _kinds(db, len(parts))
+        for table in self._kinds.values():
+            _kind_view(db, table, parts, bases, there[table.name])
+        self._library()
+        db.execute(f"set max_temp_directory_size = '{MOST_TEMPORARY}'")
+        if threads:
+            db.execute(f"set threads = {int(threads)}")
+        db.execute("set enable_external_access = false; set lock_configuration = true")
+
+    def _library(self) -> None:
+        present = set(self._kinds)
+        for domain in library.DOMAINS:
+            self._db.execute(f"create schema {domain}")
+        for view in library.views():
+            missing = tuple(k for k in view.needs if k not in present)
+            if missing:
+                self._lacking[view.name] = missing
+                continue
+            self._db.execute(f"create view {view.name} as {view.sql}")
+            self._views[view.name] = view
+
+    def close(self) -> None:
+        self._db.close()
+        self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _together(db: duckdb.DuckDBPyConnection, parts: Sequence[Part], bases: list[dict[str, int]]) -> None:
+    """The views of the tables that every store has."""
+    for table in TABLES:
+        selects = [_select(table, i, part.offset, bases[i]) for i, part in enumerate(parts)]
+        db.execute(f"create view {quoted(table.name)} as {' union all '.join(selects)}")
+
+
+def _bases(db: duckdb.DuckDBPyConnection, count: int) -> list[dict[str, int]]:
+    """Of each store what is added to the numbers of each table's rows."""
+    base = dict.fromkeys(BY_NAME, 0)
+    out: list[dict[str, int]] = []
+    for i in range(count):
+        out.append(dict(base))
+        for table in TABLES if count > 1 else ():
+            if table.key:
+                row = db.execute(f"select max({table.key}) from s{i}.{quoted(table.name)}").fetchone()
+                base[table.name] += 1 + int(row[0]) if row and row[0] is not None else 0
+    return out
+
+
+def _select(table: Table, i: int, offset: int, bases: Mapping[str, int]) -> str:
+    columns = [_shifted(c, offset, bases, table) for c in table.columns]
+    if table is not RECORDING:
+        columns.append(f"{i}::integer as recording")
+    return f"select {', '.join(columns)} from s{i}.{quoted(table.name)}"
+
+
+def _shifted(c: Column, offset: int, bases: Mapping[str, int], table: Table) -> str:
+    name = quoted(c.name)
+    if table is RECORDING and c.name == "offset_ns":
+        return f"{offset}::bigint as {name}"
+    if c.refers and bases[c.refers]:
+        return f"({name} + {bases[c.refers]})::{c.type} as {name}"
+    if offset and c.unit == NS and (c.name == "ts" or c.name.endswith("_ts")):
+        return f"({name} + {offset})::bigint as {name}"
+    return name
+
+
+def _kinds(db: duckdb.DuckDBPyConnection, count: int) -> tuple[dict[str, Table], dict[str, list[int]]]:
+    """Tables of the kinds of events, with the columns of all stores; and which stores have them."""
+    out: dict[str, dict[str, Column]] = {}
+    there: dict[str, list[int]] = {}
+    for i in range(count):
+        rows = db.execute(
+            "select table_name, column_name, data_type from duckdb_columns() where database_name = ?"
+            " order by table_oid, column_index",
+            [f"s{i}"],
+        ).fetchall()
+        for table, column, kind in rows:
+            if table not in BY_NAME:
+                out.setdefault(table, {}).setdefault(column, _described(column, kind))
+                if i not in there.setdefault(table, []):
+                    there[table].append(i)
+    return {name: Table(name, "", tuple(columns.values())) for name, columns in out.items()}, there
+
+
+def _described(name: str, kind: str) -> Column:
+    return next((c for c in FIELDS if c.name == name), Column(name, kind, "field of the event"))
+
+
+def _kind_view(
+    db: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[Part], bases: list[dict[str, int]], there: list[int]
+) -> None:
+    shared = ", ".join(quoted(c.name) for c in FIELDS)
+    selects: list[str] = []
+    for i in there:
+        own = ", ".join(_shifted(c, parts[i].offset, bases[i], table) for c in FIELDS)
+        source = f"s{i}.{quoted(table.name)}"
+        selects.append(f"select {own}, * exclude ({shared}), {i}::integer as recording from {source}")
+    db.execute(f"create view {quoted(table.name)} as {' union all by name '.join(selects)}")
