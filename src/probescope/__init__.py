@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from probescope.api import doctor as doctor
     from probescope.api import explain as explain
     from probescope.api import list_probes as list_probes
+    from probescope.api import marker as marker
     from probescope.api import open as open  # noqa: A004 - as other readers of files call it
     from probescope.api import record as record
     from probescope.api import run as run
 
-__all__ = ["Request", "__version__", "build", "doctor", "explain", "list_probes", "record", "run"]
+__all__ = ["Request", "__version__", "build", "doctor", "explain", "list_probes", "marker", "record", "run"]
 _MORE = ("open",)  # not for `import *`, which would hide Python's own
 
 

@@ -303,6 +303,14 @@ def record(
     return go(request)
 
 
+def marker(text: str, buffer: str = "") -> None:
+    """A line of your own among the events of ftrace: in the trace that `ftrace start` began, in the instance
+    ``buffer``, or in the top buffer. Raises KernelError; UsageError where there is no such buffer, or it is off."""
+    from probescope.kernel.marker import mark
+
+    mark(text, buffer)
+
+
 def list_probes(pattern: str = "*", *, pid: int = -1) -> Iterator[str]:
     """Full names of probes that match a glob, as they come.
 

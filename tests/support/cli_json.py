@@ -75,6 +75,7 @@ DOCTOR = {
     "settings": dict,
     "features": [FEATURE],
     "leftovers": [{"kind": str, "name": str, "pid": int, "alive": bool}],
+    "started": [{"instance": str, "top": bool}],
 }
 
 

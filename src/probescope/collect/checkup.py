@@ -76,6 +76,7 @@ def checkup(*, everything: bool = False, progress: Progress = lambda _d, _n, _w:
         "settings": {name: {"value": _setting(name), "about": about} for name, about in SETTINGS},
         "features": list(_features(circumstances, everything, progress)),
         "leftovers": _leftovers(),
+        "started": _started(),
     }
 
 
@@ -127,5 +128,15 @@ def _leftovers() -> list[dict[str, Any]]:
 
     try:
         return [{"kind": x.kind, "name": x.name, "pid": x.pid, "alive": x.alive} for x in leftovers()]
+    except KernelError:
+        return []
+
+
+def _started() -> list[dict[str, Any]]:
+    """Traces that `ftrace start` began, and that stand until `ftrace reset`."""
+    from probescope.kernel.started import all_started
+
+    try:
+        return [{"instance": x.instance, "top": x.top} for x in all_started()]
     except KernelError:
         return []
