@@ -117,7 +117,7 @@ def _advice(report: dict[str, Any], *, verbose: bool) -> Iterator[str]:
     dead = [x for x in report["leftovers"] if not x["alive"]]
     if dead:
         yield f"\n{len(dead)} leftover(s) of killed runs in tracefs: sudo probescope doctor --clean\n"
-    started = ", ".join(x["instance"] for x in report["started"])
+    started = ", ".join(x["instance"] for x in report.get("started", []))
     if started:
         yield f"\nftrace start began {started}, which goes on until probescope ftrace reset -a\n"
     if not verbose:
