@@ -140,7 +140,9 @@ class _Parser:
         if kind == "name":
             return Name(word, at)
         if word in {"!", "~", "-"}:
-            return Unary(word, self.single(depth + 1) if depth < MOST_DEPTH else Value(0))
+            if depth > MOST_DEPTH:
+                raise _error(self.text, at, "this is nested too deeply")
+            return Unary(word, self.single(depth + 1))
         if word == "(":
             node = self.level(0, depth + 1)
             if self.peek()[1] != ")":

@@ -1,0 +1,142 @@
+"""Filters and lines of `ftrace report` over a recording made by hand: tick events, n from 0, on two CPUs."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from formats_tracemaker import Maker, events
+
+from probescope.errors import UsageError
+from probescope.formats.tracedat import open_tracedat
+from probescope.views.tracecmd.choosing import Choice, Chooser, moved, selected
+from probescope.views.tracecmd.filter_text import Binary, Name, Unary, Value, parse
+from probescope.views.tracecmd.filtering import Filters
+from probescope.views.tracecmd.lines import Look, ReportLines
+
+COUNT = 40
+
+
+@pytest.fixture
+def recording():
+    with open_tracedat(io.BytesIO(Maker().build(("", events(COUNT))))) as found:
+        yield found
+
+
+def shown(recording, wanted=(), unwanted=()):
+    """Which n pass: the n-th event has n in its field ``n``, -(n % 7) in ``small``, ``tick N`` in ``name``, runs on CPU
+    n % 2, in thread 7 + n % 3, called seven, eight and <...>."""
+    filters = Filters(list(wanted), list(unwanted), recording.events, recording.context())
+    return np.flatnonzero(np.concatenate([filters.mask(batch) for batch in recording.batches()])).tolist()
+
+
+NUMBERS = range(COUNT)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tick", list(NUMBERS)),
+        ("test", list(NUMBERS)),
+        ("test/tick: n == 3", [3]),
+        ("test:tick: n == 3", [3]),
+        ("t.ck : n >= 38 || n < 2", [0, 1, 38, 39]),
+        ("tick: n > 10 && n < 20 && CPU == 1", [11, 13, 15, 17, 19]),
+        ("tick: small == -3 && n < 20", [3, 10, 17]),
+        ("tick: name == 'tick 5'", [5]),
+        ('tick: name =~ "tick 1.$"', list(range(10, 20))),
+        ("tick: name !~ 'tick [0-3]'", [4, 5, 6, 7, 8, 9]),
+        ("tick: COMM == eight && n < 9", [1, 4, 7]),
+        ("tick: common_pid == 7 && n < 9", [0, 3, 6]),
+        ("tick: !(n & 1) && n < 6", [0, 2, 4]),
+        ("tick: n + 1 == 4 || n * 2 == 10 || n - 30 == 1", [3, 5, 31]),
+        ("tick: n % 10 == 7", [7, 17, 27, 37]),
+        ("tick: n >> 3 == 1", list(range(8, 16))),
+        ("tick: n / 0 == 0 && n < 3", [0, 1, 2]),
+        ("tick: n == 0x0a", [10]),
+        ("tick: TIMESTAMP == 1000004000", [4]),
+        ("tick: name == 5", []),
+    ],
+)
+def test_filters(recording, text, expected):
+    assert shown(recording, [text]) == expected
+    assert shown(recording, [], [text]) == [n for n in NUMBERS if n not in expected]
+
+
+def test_several_filters(recording):
+    assert shown(recording, ["tick: n == 1", "tick: n == 5"]) == [1, 5]
+    assert shown(recording, ["tick: n < 5"], ["tick: n == 3"]) == [0, 1, 2, 4]
+
+
+def test_precedence():
+    """Weakest first: || && comparisons | ^ & shifts + - * /."""
+    tree = parse("e: a | 1 == 2 || !b && c + 1 * 2 < 3", set()).test
+    either = Binary("==", Binary("|", Name("a", 3), Value(1)), Value(2))
+    total = Binary("+", Name("c", 23), Binary("*", Value(1), Value(2)))
+    assert tree == Binary("||", either, Binary("&&", Unary("!", Name("b", 18)), Binary("<", total, Value(3))))
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "hint"),
+    [
+        ("tick: n = 1", "== compares", "tick: n = 1\n              ^"),
+        ("tick: (n == 1", "parenthesis", "^"),
+        ("tick: n == ", "value should stand", "^"),
+        ("tick: n == 1 2", "operator", "^"),
+        ("tick: n @ 1", "no sense", "^"),
+        ("tick: nn == 1", "no field nn", "did you mean n"),
+        ("tock: n == 1", "no event tock", "tick"),
+        (": n == 1", "which event", ""),
+        ("tick: " + "(" * 200 + "n" + ")" * 200, "too deeply", "^"),
+        ("tick: " + "!" * 3000 + "n", "too deeply", "^"),
+        ("tick: name =~ '('", "in '('", ""),
+    ],
+)
+def test_mistakes_are_pointed_at(recording, text, word, hint):
+    with pytest.raises(UsageError) as caught:
+        shown(recording, [text])
+    assert word in str(caught.value)
+    assert hint in "\n".join(caught.value.hints)
+
+
+def lines(recording, look, choose=None):
+    made = ReportLines(recording.events, recording.context(), look)
+    choose = choose or (lambda batch: batch)
+    return b"".join(made.data(choose(b)) for b in recording.batches()).decode().splitlines()
+
+
+def test_lines(recording):
+    """Written down from the forms of trace-cmd 3.3.1."""
+    usual = lines(recording, Look())
+    assert (
+        usual[1]
+        == "           eight-8     [001] d..1.     1.000001: tick:                 n=1 small=-1 name=tick 1 kind=odd"
+    )
+    raw = lines(recording, Look(raw=("*",)))
+    assert raw[1] == "           eight-8     [001]-0x1     1.000001: tick:                  n=1 small=-1 name=tick 1"
+    assert lines(recording, Look(raw=("tick",)))[0].endswith("tick:                  n=0 small=0 name=tick 0")
+    late = lines(recording, Look(latency=True))
+    assert late[1] == "   eight-8       1d..1.     1.000001: tick:                 n=1 small=-1 name=tick 1 kind=odd"
+    gaps = lines(recording, Look(differences=True, nanoseconds=True))
+    assert "1.000000000:          tick:" in gaps[0]
+    assert "1.000001000: (+1000)  tick:" in gaps[1]
+    assert "2.000021000: (+1000001000) tick:" in gaps[21]
+
+
+def test_some_cpus_and_moved_times(recording):
+    flags = next(f for f in recording.events[0].fields if f.name == "common_flags")
+    choose = Chooser(Choice(cpus=(1,)), None, flags, recording.context())
+    found = lines(recording, Look(), lambda b: choose(moved(b, -1_000_000_000)))
+    assert len(found) == COUNT // 2
+    assert "[001] d..1.     0.000001: tick:" in found[0]
+
+
+def test_losses_stay_before_the_next_event():
+    """CPU 1 lost five events before its first, which is left out."""
+    data = Maker(lost={1: 5}).build(("", events(6)))
+    with open_tracedat(io.BytesIO(data)) as recording:
+        batch = next(recording.batches())
+        some = selected(batch, np.array([0, 3]))
+        assert [(i, r.count) for i, r in some.between] == [(1, 5)]
+        assert some.count == 2
