@@ -22,13 +22,13 @@ from probescope.frozen import dataclass, field, replace
 
 NAMES = {"funcgraph_entry", "funcgraph_exit", "fgraph_retaddr_entry"}
 MOST_DEPTH = 256
-_ABSOLUTE = re.compile(r"\s*(\d{1,10})\.(\d{6}) +\|")
-_CPU = re.compile(r"\s*(\d{1,5})\)")
-_TASK = re.compile(r"\s*(\S.{0,15}?)-(\d{1,10}) +\|")
-_SWITCH = re.compile(r"\s*(?:(\d{1,5})\) +)?\S.{0,15}?-\d{1,10} +=> +(\S.{0,15}?)-(\d{1,10})\s*$")
-_FLAGS = re.compile(r"\s*([^\s|\d]\S{3,5}) +\|")
-_SPENT = re.compile(r"\s*[-+!#*@$]?\s*(?:(\d{1,15}(?:\.\d{1,3})?) us)?\s*\|")
-_ARROW = re.compile(r"\s*(?:[<=]=+[=>])\s*\|")
+_ABSOLUTE = re.compile(r"\s{0,60}(\d{1,10})\.(\d{6}) +\|")
+_CPU = re.compile(r"\s{0,60}(\d{1,5})\)")
+_TASK = re.compile(r"\s{0,60}(\S.{0,15}?)-(\d{1,10}) +\|")
+_SWITCH = re.compile(r"\s{0,60}(?:(\d{1,5})\) +)?\S.{0,15}?-\d{1,10} +=> +(\S.{0,15}?)-(\d{1,10})\s*$")
+_FLAGS = re.compile(r"\s{0,60}([^\s|\d]\S{3,5}) +\|")
+_SPENT = re.compile(r"\s{0,40}[-+!#*@$]?\s{0,20}(?:(\d{1,15}(?:\.\d{1,3})?) us)?\s{0,40}\|")
+_ARROW = re.compile(r"\s{0,60}(?:[<=]=+[=>])\s{0,40}\|")
 _BODY = re.compile(r"  ( *)(?:([^\s({}/][^\s(]*(?: \[[\w-]+\])?)?(?:\((.*)\))?(;| \{)(.*)|\}(.*)|/\* (.*) \*/)\s*$")
 _RETURNED = re.compile(r"ret=(-?\w+)|= (-?(?:0x)?[0-9a-f]+)\b")
 _CALLER = re.compile(r"/\* <-(\S+)")
