@@ -17,6 +17,21 @@ def more_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def urgent(by: int = -10) -> int:
+    """This thread comes before ordinary ones (``by`` as of nice(1)), where that is allowed; what its niceness was.
+    Threads and programs that it starts later inherit it."""
+    was = os.getpriority(os.PRIO_PROCESS, 0)
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, min(was, by))
+    return was
+
+
+def ordinary(niceness: int = 0) -> None:
+    """This thread, as it was."""
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, niceness)
+
+
 def realtime(priority: int) -> None:
     """SCHED_FIFO for this process; programs that it starts later do not inherit it. Raises UsageError."""
     try:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import io
 import os
 import struct
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from probescope.collect.recorder import sizes
+from probescope.collect.recorder.behind import BLOCK, Behind
 from probescope.collect.recorder.control import Control
 from probescope.collect.recorder.files import written_attr
 from probescope.collect.recorder.hits import hits_of
@@ -173,7 +177,8 @@ def test_counts(values: tuple[int, ...], read_format: int, expected: tuple[int, 
 
 
 def test_the_clock_is_used_where_events_come_fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An eighth of a ring of 800 bytes in 0.1 ms: as long is slept. Slower: the kernel wakes us."""
+    """An eighth of a ring of 8 MB in 1 ms: as long is slept, and the disk is not waited for any more. Slower: the
+    kernel wakes us."""
     now = [100.0]
     slept: list[float] = []
     monkeypatch.setattr("time.monotonic", lambda: now[0])
@@ -186,14 +191,99 @@ def test_the_clock_is_used_where_events_come_fast(monkeypatch: pytest.MonkeyPatc
         def wait(self, ms: int) -> None:
             self.times.append(ms)
 
-    rings, pace = Waited(), Pace(800)
-    pace.visited(100.001, 1000)
+    rings, pace = Waited(), Pace(8_000_000)
+    assert pace.visited(100.001, 1_000_000)
     now[0] = 100.001
     pace.wait(rings, 1.0)  # type: ignore[arg-type]
-    assert slept == [pytest.approx(0.0001, rel=0.01)]
-    pace.visited(100.101, 1000)
+    assert slept == [pytest.approx(0.001, rel=0.01)]
+    assert not pace.visited(100.101, 500_000)
     pace.wait(rings, 1.0)  # type: ignore[arg-type]
     assert rings.times == [1001]
+
+
+# --- what is written behind
+
+
+def test_all_is_written_in_order_by_the_thread() -> None:
+    """Whatever the pieces and their sizes, and though their memory changes at once."""
+    written = bytearray()
+    behind = Behind(lambda pieces: [written.extend(p) for p in pieces] and None)
+    behind.visit([memoryview(b"first ")])
+    behind.begin()
+    ring = bytearray(3 * BLOCK // 2)
+    expected = bytearray(b"first ")
+    for i in range(20):
+        ring[:] = bytes([i]) * len(ring)
+        expected += ring
+        expected += ring[:10]
+        behind.visit([memoryview(ring), memoryview(ring)[:10]])
+    behind.finish()
+    assert written == expected
+    assert behind.waiting == 0
+    behind.close()
+
+
+def test_what_waits_is_bounded() -> None:
+    """A disk that stands still: the second visit finds no room, and waits until there is."""
+    gate, began = threading.Event(), threading.Event()
+    sizes: list[int] = []
+
+    def write(pieces: Sequence[memoryview]) -> None:
+        began.set()
+        gate.wait(30)
+        sizes.append(sum(map(len, pieces)))
+
+    behind = Behind(write, most=1000)
+    behind.begin()
+    behind.visit([memoryview(bytes(600))])
+    assert began.wait(30)
+    other = threading.Thread(target=behind.visit, args=([memoryview(bytes(600))],))
+    other.start()
+    assert behind.waiting == 600
+    gate.set()
+    other.join(30)
+    behind.finish()
+    assert sizes == [600, 600]
+    behind.close()
+
+
+def test_errors_of_the_disk_are_the_recorders() -> None:
+    def write(pieces: Sequence[memoryview]) -> None:
+        raise OSError(28, "No space left on device")
+
+    behind = Behind(write)
+    behind.begin()
+    behind.visit([memoryview(b"x")])
+    with pytest.raises(OSError, match="No space left"):
+        behind.finish()
+    with pytest.raises(OSError, match="No space left"):
+        behind.visit([memoryview(b"x")])
+    behind.close()
+
+
+@pytest.mark.parametrize(
+    ("cpus", "may", "overwrite", "pages"),
+    [
+        (2, True, False, 2048),
+        (8, True, False, 2048),
+        (16, True, False, 1024),
+        (64, True, False, 512),
+        (128, True, False, 128),
+        (2, False, False, 128),
+        (2, True, True, 512),
+    ],
+)
+def test_sizes_of_rings(monkeypatch: pytest.MonkeyPatch, cpus: int, may: bool, overwrite: bool, pages: int) -> None:
+    """516 KB are what kernels allow each user a CPU."""
+
+    class Privileged:
+        def may(self, _: str) -> bool:
+            return may
+
+    monkeypatch.setattr(sizes, "online_cpus", lambda: range(cpus))
+    monkeypatch.setattr(sizes, "sysctl_int", lambda _: 516)
+    monkeypatch.setattr(sizes, "privileges", Privileged)
+    assert sizes.default_pages(overwrite=overwrite) == pages
 
 
 # --- control

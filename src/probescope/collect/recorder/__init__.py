@@ -6,6 +6,8 @@ api and cli may import this; collect/stream reuses the rings.
     sampling    options of record -> attributes of events
     opening     one event on one place, with what older kernels lack left out
     rings       all events on all places, one ring for each place: ``Rings``
+    sizes       of rings
+    behind      what comes fast, written by a thread
     starting    what was there before: kernel, modules, tasks and their maps, as records
     files       names, rotation, header and features of the files
     hits        which mapped files the samples are in; build-ids and symbols of those

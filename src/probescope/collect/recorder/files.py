@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from probescope.collect.recorder import about
+from probescope.collect.recorder.behind import Behind
 from probescope.collect.recorder.opening import RingEvent
 from probescope.collect.recorder.request import PIPE, RecordRequest
 from probescope.errors import UsageError
@@ -48,6 +49,8 @@ class Files:
         self._kept: deque[str] = deque()
         self._writer: PerfDataWriter | PipeWriter | None = None
         self._file: io.FileIO | None = None
+        self._behind = Behind(self._write)
+        self._waiting = 0
         self.path = request.output
         self.size = 0
 
@@ -85,13 +88,35 @@ class Files:
 
     @property
     def writer(self) -> PerfDataWriter | PipeWriter:
+        """When nothing waits to be written."""
+        self._behind.finish()
         assert self._writer is not None
         return self._writer
 
+    def visit(self, pieces: Sequence[memoryview]) -> None:
+        """What all rings had; they are not looked at any more when it returns."""
+        self._waiting += sum(map(len, pieces))
+        self._behind.visit(pieces)
+
+    def _write(self, pieces: Sequence[memoryview]) -> None:
+        assert self._writer is not None
+        self._waiting -= sum(map(len, pieces))
+        self._writer.visit(pieces)
+
+    def hurry(self) -> None:
+        """Much comes: from now on the disk is not waited for."""
+        if not self._behind.begun:
+            self._behind.begin(ordinarily=self._request.level > 0)
+
+    def catch_up(self) -> None:
+        """Nothing waits to be written when it returns."""
+        self._behind.finish()
+
     @property
     def data_size(self) -> int:
-        """Of the file that is being written."""
-        return self._writer.data_size if self._writer is not None else 0
+        """Of the file that is being written, with what waits, as far as that is not to be compressed."""
+        waiting = 0 if self._request.level else self._waiting
+        return self._writer.data_size + waiting if self._writer is not None else 0
 
     def records(self, records: Iterable[bytes]) -> None:
         """Many small ones in few writes."""
@@ -99,6 +124,7 @@ class Files:
 
     def finish(self, build_ids: Sequence[BuildId] = (), more: dict[str, Any] | None = None) -> None:
         """What is still compressed is written, and, of a file, its header."""
+        self._behind.finish()
         assert self._file is not None
         if isinstance(self._writer, PerfDataWriter):
             features = {**self._features, **(more or {})}
@@ -127,7 +153,7 @@ class Files:
     def settle(self) -> None:
         """Should we be killed, this much can be read."""
         if isinstance(self._writer, PerfDataWriter):
-            self._writer.settle()
+            self._behind.do(self._writer.settle)
 
     def flush(self) -> None:
         """What waits to be compressed together goes into the file."""
@@ -150,6 +176,7 @@ class Files:
 
     def close(self) -> None:
         """After an error: what is there stays, as that of a recorder that was killed."""
+        self._behind.close()
         if self._file is not None and not self._file.closed:
             self._file.close()
 

@@ -18,22 +18,21 @@ from probescope.collect.recorder.pace import Pace
 from probescope.collect.recorder.request import PIPE, Recorded, RecordRequest, Written
 from probescope.collect.recorder.rings import Places, Rings
 from probescope.collect.recorder.sampling import ring_events
+from probescope.collect.recorder.sizes import default_pages, woken_early
 from probescope.collect.recorder.starting import Start
 from probescope.formats.perfdata.layout import layout_of
 from probescope.frozen import replace
 from probescope.kernel.child import Child
 from probescope.kernel.host import host
-from probescope.kernel.limits import more_files, realtime
-from probescope.kernel.machine import online_cpus, sysctl_int
+from probescope.kernel.limits import more_files, ordinary, realtime, urgent
+from probescope.kernel.machine import online_cpus
 from probescope.kernel.perfring import walk
-from probescope.kernel.privileges import privileges
 from probescope.kernel.signals import Signals
 from probescope.kernel.uapi import perf as u
 
 _AT_LEAST_MS = 1000
 """How often what has come is written, however little: what a recorder that is killed leaves behind."""
 _PIECE = 1 << 18
-_MANY_CPUS = 64
 
 
 def record(request: RecordRequest, say: Callable[[str], None] | None = None) -> Recorded:
@@ -43,17 +42,26 @@ def record(request: RecordRequest, say: Callable[[str], None] | None = None) -> 
     child: Child | None = None
     rings: Rings | None = None
     run: _Run | None = None
+    niceness: int | None = None
     try:
         child = Child(request.command, aside=request.output == PIPE) if request.command else None
         more_files()  # for us, not for the command
         if request.priority:
             realtime(request.priority)
-        rings = Rings(*_asked(request, child), pages=request.pages or default_pages(), shrink=not request.pages)
+        else:
+            niceness = urgent()
+        pages = request.pages or default_pages(overwrite=request.sampling.overwrite)
+        rings = Rings(*_asked(request, child, pages), pages=pages, shrink=not request.pages)
         if say is not None:
             _tell(rings, request.verbose, say)
         run = _Run(request, rings, child, signals)
-        return run.all()
+        run.all()
+        if niceness is not None:
+            ordinary(niceness)
+        return run.recorded()
     finally:
+        if niceness is not None:
+            ordinary(niceness)
         if run is not None:
             run.close()
         if rings is not None:
@@ -61,15 +69,6 @@ def record(request: RecordRequest, say: Callable[[str], None] | None = None) -> 
         if child is not None:
             child.close()
         signals.close()
-
-
-def default_pages() -> int:
-    """As many pages a CPU as every user may lock, less the one in front: 128 as kernels come. Four times as many for
-    those who may lock more: nobody gets a CPU, or a disk, at any moment."""
-    page = host().page_size
-    kib = (sysctl_int("kernel.perf_event_mlock_kb") or 516) - page // 1024
-    pages = 1 << min(max(kib * 1024 // page, 1).bit_length() - 1, 12)
-    return pages * 4 if privileges().may("ipc_lock") and len(online_cpus()) <= _MANY_CPUS else pages
 
 
 def _tell(rings: Rings, verbose: bool, say: Callable[[str], None]) -> None:
@@ -82,7 +81,8 @@ def _tell(rings: Rings, verbose: bool, say: Callable[[str], None]) -> None:
     say(f"{len(rings.rings)} rings, {rings.pages} pages each for data")
 
 
-def _asked(request: RecordRequest, child: Child | None) -> tuple[list[RingEvent], Places]:
+def _asked(request: RecordRequest, child: Child | None, pages: int) -> tuple[list[RingEvent], Places]:
+    """``pages`` of a ring."""
     tids = targets.threads(request)
     only_child = child is not None and not tids and not request.whole_cpus
     places = Places(
@@ -102,7 +102,7 @@ def _asked(request: RecordRequest, child: Child | None) -> tuple[list[RingEvent]
     events = [replace(e, cgroup=request.cgroups.get(i, -1)) for i, e in enumerate(events)]
     if only_child:
         events = [_on_exec(e, late=request.delay_ms != 0) for e in events]
-    return events, places
+    return [woken_early(e, pages) for e in events], places
 
 
 def _on_exec(e: RingEvent, *, late: bool) -> RingEvent:
@@ -135,7 +135,7 @@ class _Run:
 
     # --- the whole
 
-    def all(self) -> Recorded:
+    def all(self) -> None:
         self._watch()
         self._begin()
         on_exec = self._child is not None and not self._request.whole_cpus and not targets.threads(self._request)
@@ -147,8 +147,7 @@ class _Run:
         self._loop(begun)
         self._rings.stop()
         self._drain()
-        self._finish(last=True)
-        return self._recorded()
+        self._files.catch_up()
 
     @property
     def _late_start(self) -> bool:
@@ -204,8 +203,7 @@ class _Run:
                 settle_at = now + _AT_LEAST_MS / 1000
             due = [t for t in (enable_at, switch_at, now + _AT_LEAST_MS / 1000) if t is not None]
             self._pace.wait(self._rings, max(0.0, min(due) - now))
-            at = time.monotonic()
-            self._pace.visited(at, self._drain())
+            self._drain()
             self._heed()
             if r.switch.size and self._files.data_size >= r.switch.size:
                 self._switch()
@@ -246,16 +244,15 @@ class _Run:
         limit = self._request.max_size
         return bool(limit) and self._total + self._files.data_size >= limit
 
-    def _drain(self) -> int:
-        """Bytes of the ring that had most."""
+    def _drain(self) -> None:
         visits = self._rings.visit()
-        if not visits:
-            return 0
-        self._woken += 1
-        most = max(sum(map(len, v.pieces)) for v in visits)
-        self._files.writer.visit([piece for v in visits for piece in v.pieces])
-        self._rings.release(visits)
-        return most
+        most = max((sum(map(len, v.pieces)) for v in visits), default=0)
+        if self._pace.visited(time.monotonic(), most):
+            self._files.hurry()
+        if visits:
+            self._woken += 1
+            self._files.visit([piece for v in visits for piece in v.pieces])
+            self._rings.release(visits)
 
     def _snapshot(self) -> None:
         """What the rings that overwrite hold, oldest first."""
@@ -298,7 +295,9 @@ class _Run:
         named = bool(self._request.switch) or self._request.timestamp_name
         self._done.append(finish_file(self._files, self._request, self._rings, last=last, named=named))
 
-    def _recorded(self) -> Recorded:
+    def recorded(self) -> Recorded:
+        """Finishes the last file."""
+        self._finish(last=True)
         lost = sum(one.lost for one in self._done)
         code = 0
         if self._child is not None:
