@@ -252,7 +252,7 @@ ls   100/100   [002]   10.500002:  1 page-faults:      ee137 [unknown] (/lib/lib
 def test_perf_script_text() -> None:
     """Heads with and without processes and periods, stacks with inlined calls, the place alone, names of threads."""
     found = texts.of_perf(PERF)
-    assert [e.name for e in found.events] == ["cpu-clock:u", "sched:sched_waking", "page-faults"]
+    assert [e.name for e in found.events] == ["cpu-clock:u", "page-faults", "sched:sched_waking"]
     assert found.machine.hostname == "box"
     batch = next(found.batches())
     assert batch.pid.tolist() == [100, 7, 100]

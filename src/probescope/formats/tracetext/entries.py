@@ -99,7 +99,8 @@ class Reading:
             self._tally.add("line", "lines that are no event of a trace")
 
     def _entry(self, h: Head) -> Iterator[Entry]:
-        base = Entry(h.time, h.cpu, h.tid, h.tgid, h.comm, h.flags, buffer=h.buffer, digits=h.digits)
+        base = Entry(h.time, h.cpu, h.tid, h.tgid, h.comm, h.flags, h.digits)
+        base.buffer = h.buffer
         rest = h.rest
         stack = _STACK.match(rest) if "=>" in rest or "stack trace" in rest else None
         if stack:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from probescope.frozen import dataclass, field, replace
+from probescope.frozen import dataclass
 
 NAMES = {"funcgraph_entry", "funcgraph_exit", "fgraph_retaddr_entry"}
 MOST_DEPTH = 256
@@ -35,25 +35,28 @@ _CALLER = re.compile(r"/\* <-(\S+)")
 _TAIL = re.compile(r"/\* ([^\s*]+(?: \[[\w-]+\])?)")
 
 
-@dataclass(slots=True)
 class Entry:
     """``name``: of its event, as far as the text has it. ``values``: of its fields, where they are known already:
     functions by their names. ``after``: it stands in the text before its time. ``frames``: of perf's stacks."""
 
-    time: int
-    cpu: int
-    tid: int
-    pid: int
-    comm: str
-    flags: str = ""
-    name: str = ""
-    text: str = ""
-    values: dict[str, Any] = field(default_factory=dict)
-    period: int = 1
-    buffer: str = ""
-    digits: int = 6
-    after: int = 0
-    frames: list[Any] = field(default_factory=list)
+    __slots__ = (
+        *("after", "buffer", "comm", "cpu", "digits", "flags", "frames", "name"),
+        *("period", "pid", "text", "tid", "time", "values"),
+    )
+
+    def __init__(self, time: int, cpu: int, tid: int, pid: int, comm: str, flags: str = "", digits: int = 6) -> None:
+        self.time, self.cpu, self.tid, self.pid = time, cpu, tid, pid
+        self.comm, self.flags, self.digits = comm, flags, digits
+        self.name = self.text = self.buffer = ""
+        self.values: dict[str, Any] = {}
+        self.period, self.after = 1, 0
+        self.frames: list[Any] = []
+
+    def later(self, spent: int) -> Entry:
+        """What happens on the same CPU after so many nanoseconds."""
+        one = Entry(self.time + spent, self.cpu, self.tid, self.pid, self.comm, self.flags, self.digits)
+        one.buffer, one.after = self.buffer, 1
+        return one
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +99,7 @@ class Calls:
             base.values["retaddr"] = caller[1]
         yield base
         if ending == ";":
-            end = replace(base, time=base.time + spent, after=1)
-            yield _exit(end, name or "", depth, base.time, base.time + spent, note)
+            yield _exit(base.later(spent), name or "", depth, base.time, base.time + spent, note)
         else:
             stack.append((name or "", base.time))
 

@@ -13,8 +13,7 @@ Source: kernel/trace/trace_output.c (trace_print_context, trace_print_lat_contex
 from __future__ import annotations
 
 import re
-
-from probescope.frozen import dataclass
+from typing import NamedTuple
 
 LONGEST = 1 << 16  # bytes of a line
 _HEAD = re.compile(
@@ -38,8 +37,7 @@ _ASIDE = re.compile(r"\s*(?:#.*|cpus=\d+|##### CPU .*|-+|version = .*|CPU \d+ is
 _RESCHED = "NnpPLlbBD"
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """``time`` in nanoseconds, or ticks where ``digits`` (behind the point) is 0; ``tgid`` -1 if not told; ``flags``
     as it was printed, empty if it was not. ``rest``: ``name: text``."""
 

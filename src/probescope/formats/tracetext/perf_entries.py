@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from probescope.formats.tracetext.perf_heads import PerfHead, TextFrame
 
 MOST_FRAMES = 1024
+_BLANKS = {" ", "\t"}
 _COUNTER = re.compile(r"[\w.-]+(?::[ukhGHpPSDWIeb]{0,8})?$|.*/[^/]*/\w*$|mem:0x")
 _PLACE = re.compile(r"\s*[0-9a-f]{1,16} .*\)$")
 
@@ -22,15 +23,14 @@ def entries(lines: Iterable[str], tally: Tally) -> Iterator[Entry | Missing]:
     """In the order of the text. Lines that are nothing of perf's are counted."""
     held: Entry | None = None
     for line in lines:
-        if held is not None and line[:1] in " \t" and (frame := perf_heads.frame(line)) is not None:
-            if len(held.frames) < MOST_FRAMES:
-                held.frames.append(frame)
-            continue
-        found = perf_heads.perf_head(line)
+        found = perf_heads.perf_head(line) if line[:1] != "\t" else None
         if found is not None:
             if held is not None:
                 yield held
             held = _entry(found)
+        elif held is not None and line[:1] in _BLANKS and (frame := perf_heads.frame(line)) is not None:
+            if len(held.frames) < MOST_FRAMES:
+                held.frames.append(frame)
         elif perf_heads.side(line):
             if count := perf_heads.lost(line):
                 yield Missing(-1, count)
@@ -47,7 +47,8 @@ def _source(line: str, held: Entry | None) -> bool:
 
 def _entry(h: PerfHead) -> Entry:
     """``flags`` is empty; a place without a stack is a frame of its own, and ``after`` 1."""
-    one = Entry(h.time, h.cpu, h.tid, h.pid, h.comm, digits=h.digits, period=h.period, name=h.event, text=h.rest)
+    one = Entry(h.time, h.cpu, h.tid, h.pid, h.comm, "", h.digits)
+    one.period, one.name, one.text = h.period, h.event, h.rest
     if not is_tracepoint(h.event):
         one.text = ""
         place = lone(h.rest)

@@ -12,8 +12,7 @@ Source: tools/perf/builtin-script.c (perf_sample__fprintf_start, process_event),
 from __future__ import annotations
 
 import re
-
-from probescope.frozen import dataclass
+from typing import NamedTuple
 
 _HEAD = re.compile(
     r"\s*(\S.{0,31}?)\s+(-?\d{1,10})(?:/(-?\d{1,10}))?\s+(?:\[(\d{1,5})\]\s+)?(?:[.\w]{1,8}\s+)??(\d{1,10})\.(\d{6,9}):\s+"
@@ -29,8 +28,7 @@ _ASIDE = re.compile(r"\s*(?:#.*)?$")
 _FACT = re.compile(r"# (hostname|os release|arch|nrcpus online|cpudesc|cmdline|perf version) : (.{1,4096}?)\s*$")
 
 
-@dataclass(frozen=True, slots=True)
-class PerfHead:
+class PerfHead(NamedTuple):
     """``pid`` and ``cpu`` -1, ``period`` 0: not told. ``rest``: what follows the event's name."""
 
     comm: str
@@ -44,8 +42,7 @@ class PerfHead:
     rest: str
 
 
-@dataclass(frozen=True, slots=True)
-class TextFrame:
+class TextFrame(NamedTuple):
     """As it was printed; ``inlined``: into the next frame."""
 
     address: int

@@ -52,8 +52,12 @@ class PerfSurvey(Survey):
 
     def _decide(self) -> None:
         super()._decide()
-        kinds = [k for k in self.kinds.values() if not k.printed]
+        kinds = [k for k in self._ordered() if not k.printed]
         self.events = tuple(self._sampled(k, e) for k, e in zip(kinds, self.events, strict=True))
+
+    def _ordered(self) -> list[Kind]:
+        """Counters before tracepoints: what is asked of a recording without a name is its first event."""
+        return sorted(self.kinds.values(), key=lambda kind: is_tracepoint(kind.name))
 
     @staticmethod
     def _sampled(kind: Kind, event: EventType) -> EventType:
@@ -124,6 +128,7 @@ class PerfMaking(Making):
     def __init__(self, survey: Survey, tally: Tally, names: dict[tuple[int, int], tuple[TextFrame, ...]]) -> None:
         super().__init__(survey, Names(), tally)
         self._frame_names = names
+        self._addresses = {(pid, frames): address for (pid, address), frames in names.items()}
         self._comm: dict[int, str] = {}
         self._pids: set[int] = set()
         self._stacks: list[list[int]] = []
@@ -163,18 +168,17 @@ class PerfMaking(Making):
 
     def _named(self, pid: int, address: int, frames: tuple[TextFrame, ...]) -> int:
         """The address that stands for these frames: perf prints places in files, of which several may be equal."""
-        for turn in range(MOST_TURNS):
-            one = address ^ turn << TURN
-            known = self._frame_names.get((pid, one))
-            if known == frames:
-                return one
-            if known is None:
-                if len(self._frame_names) < MOST_FRAMES:
-                    self._frame_names[pid, one] = frames
-                else:
-                    self._tally.add("names", "addresses of which no name is kept: there are too many")
-                return one
-        return address
+        found = self._addresses.get((pid, frames))
+        if found is not None:
+            return found
+        if len(self._frame_names) >= MOST_FRAMES:
+            self._tally.add("names", "addresses of which no name is kept: there are too many")
+            return address
+        turns = (address ^ turn << TURN for turn in range(MOST_TURNS))
+        found = next((one for one in turns if (pid, one) not in self._frame_names), address)
+        self._frame_names.setdefault((pid, found), frames)
+        self._addresses[pid, frames] = found
+        return found
 
     def _place(self, one: Entry) -> tuple[int, int]:
         """(address, whose) where an event was: the place alone, or the innermost frame of its stack."""

@@ -84,7 +84,7 @@ class Survey:
         self.events = tuple(events)
 
     def _decided(self, events: list[EventType], taken: set[int]) -> list[Kind]:
-        for i, kind in enumerate(self.kinds.values()):
+        for i, kind in enumerate(self._ordered()):
             event = kind.decide(FIRST_NUMBER + i)
             if event.id in taken:
                 kind.described = None
@@ -94,6 +94,10 @@ class Survey:
                 continue
             self._index[id(kind)] = len(events)
             events.append(event)
+        return list(self.kinds.values())
+
+    def _ordered(self) -> list[Kind]:
+        """As their events are listed: as they come."""
         return list(self.kinds.values())
 
     def index(self, kind: Kind) -> int:
