@@ -31,6 +31,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "annotate": ("annotate", "show the instructions of recorded functions with their costs"),
     "diff": ("diff", "compare the samples of recordings"),
     "script": ("script", "print the events of a recording"),
+    "query": ("query", "ask recordings by SQL"),
+    "args": ("args", "show the arguments of a function: declared, or guessed"),
     "whois": ("whois", "find the function behind a message, an address or an error"),
     "stat": ("stat", "count events of a command, of processes or of the machine"),
     "completion": ("completion", "print shell completion for bash, zsh or fish"),

@@ -106,20 +106,18 @@ def kernel(named: str = "") -> Kernel:
 
 def _kernel_file(named: str) -> tuple[ElfFile, bool]:
     """With whether the running kernel's names are right for it."""
-    from probescope.debuginfo.elf import ElfFile
     from probescope.debuginfo.vmlinux import places
-    from probescope.debuginfo.vmlinuz import unpacked
     from probescope.kernel.host import host
     from probescope.views.whois.kernel import IMAGES
 
     release = host().release
     if named:
-        elf = ElfFile(unpacked(named))
+        elf = _kernel_elf(named)
         return elf, elf.build_id() == _running_id()
     last: ElfError | None = None
     for path in [p.format(release) for p in IMAGES] + [p for p in places(release, "") if not p.endswith(".debug")]:
         try:
-            elf = ElfFile(unpacked(path))
+            elf = _kernel_elf(path)
         except ElfError as e:
             last = e if "No such file" not in str(e) else last
             continue
@@ -128,6 +126,17 @@ def _kernel_file(named: str) -> tuple[ElfFile, bool]:
     why = f": {last}" if last is not None else ""
     hints = [f"it is looked for as {IMAGES[0].format(release)}; --vmlinux FILE names it"]
     raise UsageError(f"the running kernel's code was not found{why}", hints=hints)
+
+
+def _kernel_elf(path: str) -> ElfFile:
+    """A vmlinux is read where it lies: with debug information it has hundreds of megabytes. Raises ElfError."""
+    from probescope.debuginfo.elf import ElfFile
+    from probescope.debuginfo.vmlinuz import unpacked
+
+    try:
+        return ElfFile.open(path)
+    except ElfError:
+        return ElfFile(unpacked(path))
 
 
 def _running_id() -> str:
