@@ -289,16 +289,18 @@ class SampleEvent(Step):
 class MakeInstance(Step):
     """Buffers and switches of tracefs of our own. ``clock``: of the times of its events. ``buffer_kb``: of each CPU.
     ``pid``: only events of its threads, 0 for all. ``follow``: only events of that process, or of the program of -c,
-    and of what it forks."""
+    and of what it forks. ``stacks``: the kernel's, with each event."""
 
     clock: str
     buffer_kb: int
     pid: int = 0
     follow: bool = False
+    stacks: bool = False
 
     def __str__(self) -> str:
         whose = f"threads of {self.pid}" if self.pid else "the program of -c" if self.follow else ""
         only = f"; set_event_pid <- {whose}; trace_options <- event-fork" if whose else ""
+        only += "; trace_options <- stacktrace" if self.stacks else ""
         return f"mkdir instances/{OWN}; trace_clock <- {self.clock}; buffer_size_kb <- {self.buffer_kb}{only}"
 
 
@@ -340,6 +342,23 @@ class TraceEvent(Step):
         folder = f"events/{category or OWN}/{name}"
         only = f"{folder}/filter <- {self.filter}; " if self.filter else ""
         return f"{only}{folder}/enable <- 1 -> per_cpu/cpu*/trace_pipe_raw{f' ({self.about})' if self.about else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class CountInKernel(Step):
+    """A hist trigger of the instance, that updates ``map`` for a clause. ``value``: the field that is summed, empty
+    for none. ``bucket``: of a linear histogram, the one that all of it is; -1: the last key tells which."""
+
+    clause: int
+    event: str
+    trigger: str
+    map: str
+    value: str = ""
+    bucket: int = -1
+    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"events/{self.event.replace(':', '/')}/trigger <- {self.trigger} -> @{self.map}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,6 +155,14 @@ def _integer(x: e.Expr, at: _At) -> tuple[str, int, int]:
     return (x.name, -(1 << bits - 1), (1 << bits - 1) - 1) if signed(x.type) else (x.name, 0, (1 << bits) - 1)
 
 
+def integer_field(x: e.Expr, site: Site) -> tuple[str, str]:
+    """The name that filters have for a number of a tracepoint; or nothing, and why there is none."""
+    try:
+        return _integer(x, _At(site, None))[0], ""
+    except _Cannot as why:
+        return "", str(why)
+
+
 def _keeps(x: e.Cast) -> bool:
     """Whether every value of the operand's type is the same in the new one."""
     of, to = x.x.type, x.type

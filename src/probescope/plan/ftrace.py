@@ -16,7 +16,16 @@ from probescope.ir.expr import Reg as RegRead
 from probescope.ir.needs import Needs, needs
 from probescope.ir.program import Clause, Program
 from probescope.model.arch import Arch
-from probescope.model.plan import Choice, DefineEvent, MakeInstance, Plan, RunOnEvents, Step, TraceEvent
+from probescope.model.plan import (
+    Choice,
+    CountInKernel,
+    DefineEvent,
+    MakeInstance,
+    Plan,
+    RunOnEvents,
+    Step,
+    TraceEvent,
+)
 from probescope.model.site import (
     FentryAttach,
     IterAttach,
@@ -30,6 +39,7 @@ from probescope.model.site import (
 )
 from probescope.plan.events import StreamPlan, Ways, for_bpf_alone, names_of_sites, refusals, runs_itself
 from probescope.plan.filters import LONGEST, Fetched, filtered, reason
+from probescope.plan.ftrace_counting import Counting
 from probescope.plan.mechanism import missing
 from probescope.plan.offers import ALWAYS, Offer, lacking
 from probescope.plan.perf import in_memory
@@ -54,8 +64,8 @@ _CONTEXT = {
 _OFFER = Offer(
     "ftrace",
     {**ALWAYS, **_CONTEXT},
-    "stacks are not in ftrace's records (--via perf has them)",
-    frozenset({"", CLOCK}),
+    clocks=frozenset({"", CLOCK}),
+    no_user="stacks of programs are not in ftrace's records (--via perf has them)",
 )
 _PROBES = replace(_OFFER, arguments=True)
 _OWN = Offer("ftrace", {**ALWAYS, **dict.fromkeys(USER_CONTEXT, "")}, "probescope itself has none to show")
@@ -74,6 +84,7 @@ def plan_ftrace(
     on_events = [c for c in program.clauses if not runs_itself(c)]
     rows = ways(program, on_events)
     made = _Events(program, arch)
+    counting = Counting(program, request, follow=follow)
     kinds: list[tuple[int, int, tuple[int, ...]]] = []
     choices: list[Choice] = []
     runs: list[Step] = []
@@ -82,21 +93,23 @@ def plan_ftrace(
             runs += user_steps(c, numbers)
             choices.append(Choice(c.id, numbers[c.id], "user", "evaluate", "fired by probescope itself"))
             continue
+        if counts := counting.steps(c, numbers[c.id]):
+            runs += counts
+            choices.append(counting.choice(c, numbers[c.id]))
+            continue
         for number, site in zip(numbers[c.id], c.sites, strict=True):
             kinds.append((c.id, number, (made.index(c, site, number),)))
         runs.append(RunOnEvents(c.id, rows[c.id], 0 if follow else request.pid))
         kind, cost = ("record", COST_NS) if isinstance(c.sites[0].attach, TracepointAttach) else ("probe", UPROBE_NS)
-        choices.append(
-            Choice(
-                c.id, numbers[c.id], "ftrace", f"ftrace {kind}", reason(c, rows[c.id], made.fetched(c.sites[0])), cost
-            )
-        )
+        told = reason(c, rows[c.id], made.fetched(c.sites[0])) + counting.why_not(c)
+        choices.append(Choice(c.id, numbers[c.id], "ftrace", f"ftrace {kind}", told, cost))
     if made.events and (request.pid or follow or _asks_for_tasks(program)):
         made.tasks()
     steps: tuple[Step, ...] = (*made.defined, *made.traced(), *runs)
-    if made.events:
+    if made.events or any(isinstance(s, CountInKernel) for s in runs):
         buffer = max(64, min(BUFFER_KB, MOST_BUFFERS_KB // len(request.cpus)))
-        steps = (MakeInstance(CLOCK, buffer, request.pid, follow), *steps)
+        stacks = any(needs(c).stacks for c in on_events)
+        steps = (MakeInstance(CLOCK, buffer, request.pid, follow, stacks), *steps)
     return StreamPlan(Plan("ftrace", tuple(choices), steps, sites=names_of_sites(program)), tuple(kinds))
 
 

@@ -8,7 +8,7 @@
     uid, gid, curtask...     yes    no                         no                no
     arg0, retval, registers  yes    of kprobes, uprobes, USDT  likewise          no
     reads of memory          yes    no                         no                no
-    stacks                   yes    yes, by frame pointers     no                if recorded
+    stacks                   yes    yes, by frame pointers     of the kernel     if recorded
     effects, system()        yes    no; system() yes           no; system() yes  no
 
 The ladder (ladder.py) says what bpf's mechanisms can; whatever they lack is asked of the kernel's features there. A
@@ -40,7 +40,8 @@ class Offer:
     are missing are not offered. ``clocks``: those that ``nsecs`` may ask for. ``wall``: whether times can be told as
     times of day. ``acts``: whether what the program does besides looking is done now, as the events happen.
     ``arguments``: whether registers, and arguments and results by the calling convention, come along.
-    ``user_alone``: stacks have no frames of the kernel."""
+    ``user_alone``: stacks have no frames of the kernel; ``no_user``: why
+    they have none of programs."""
 
     collector: str
     context: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -50,6 +51,7 @@ class Offer:
     acts: bool = True
     arguments: bool = False
     user_alone: bool = False
+    no_user: str = ""
 
 
 ALWAYS: Mapping[str, str] = dict.fromkeys(("probe", "func", "rand", "elapsed"), "")
@@ -86,6 +88,8 @@ def _lacking(program: Program, clause: Clause, n: Needs, offer: Offer) -> Iterat
         yield f"it reads {space} memory: {RECORD_ONLY}"
     if n.stacks and offer.stacks:
         yield f"{_kind(n.stacks)}: {offer.stacks}"
+    elif offer.no_user and (users := frozenset(s for s in n.stacks if not s.startswith("kstack"))):
+        yield f"{_kind(users)}: {offer.no_user}"
     elif offer.user_alone and any(s.startswith("kstack") for s in n.stacks):
         yield f"kstack: {USER_ALONE}"
     yield from _deeds(program, n, offer)

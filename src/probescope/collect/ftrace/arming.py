@@ -166,7 +166,8 @@ class Armed:
             self._filter(f"{folder}/filter", event)
         for trigger in event.triggers:
             self._set(f"{folder}/trigger", trigger)
-        self._set(f"{folder}/enable", "1")
+        if event.recorded:
+            self._set(f"{folder}/enable", "1")
 
     def _filter(self, file: str, event: EventSetup) -> None:
         if not self.private:

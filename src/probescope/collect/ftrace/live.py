@@ -7,6 +7,7 @@ out; later events wait for the next look.
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,7 @@ class LiveTrace:
         self._keep = keep
         self.events = (*_types(names), EventType("unknown"))
         self.cpus = cpus
+        self._stack_id = next((e.id for e in self.events if e.name == "ftrace:kernel_stack"), 0)
         self.damage = Tally()
         size = host().page_size
         layout = page_layout(page_fields(tracefs.read("events/header_page")), False, LONG, size)
@@ -92,7 +94,7 @@ class LiveTrace:
             kept: list[Block] = []
             for block in held:
                 keys = np.maximum.accumulate(block.time) if len(block.time) else block.time
-                cut = int(np.searchsorted(keys, np.uint64(until), "right"))
+                cut = self._behind_stacks(block, int(np.searchsorted(keys, np.uint64(until), "right")))
                 if cut or (not len(keys) and block.lost):
                     pieces.append((number, (_piece(block, 0, cut), keys[:cut])))
                 if cut < len(keys):
@@ -101,6 +103,15 @@ class LiveTrace:
         if not pieces:
             return None
         return self._batching.batch(in_order(pieces), self._cpu_of)
+
+    def _behind_stacks(self, block: Block, cut: int) -> int:
+        """A stack is recorded behind its event, a little later: they are not parted."""
+        while 0 < cut < len(block.start) and self._stack_id:
+            at = int(block.start[cut])
+            if int.from_bytes(block.values[at : at + 2].tobytes(), sys.byteorder) != self._stack_id:
+                break
+            cut += 1
+        return cut
 
     def close(self) -> None:
         for pages in self._pages:

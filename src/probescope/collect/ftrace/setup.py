@@ -7,11 +7,13 @@ from probescope.frozen import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EventSetup:
-    """``name`` as ``system:event``. ``filter`` and ``triggers`` in the kernel's words."""
+    """``name`` as ``system:event``. ``filter`` and ``triggers`` in the kernel's words. ``recorded``: not only its
+    triggers are wanted."""
 
     name: str
     filter: str = ""
     triggers: tuple[str, ...] = ()
+    recorded: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,48 @@ KERNEL_MARK = np.uint64((1 << 64) - 128)
 """PERF_CONTEXT_KERNEL of include/uapi/linux/perf_event.h: what follows are addresses of the kernel."""
 
 
+MACHINERY = (
+    "trace_event_raw_event_",
+    "__traceiter_",
+    "__ftrace_trace_stack",
+    "__trace_stack",
+    "ftrace_trace_stack",
+    "trace_event_buffer_commit",
+    "trace_buffer_unlock_commit_regs",
+    "ftrace_syscall_",
+    "perf_trace_",
+    "event_trigger",
+)
+"""Where a stack begins depends on how the kernel unwinds, and on who else listens; what a program asks for begins with
+the function that the event is in."""
+
+
+class Machinery:
+    """Whether an address is one of the tracer's own functions."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, bool] = {}
+
+    def __call__(self, address: int) -> bool:
+        found = self._known.get(address)
+        if found is None:
+            from probescope.collect.host import kernel_symbols
+
+            symbol = kernel_symbols().lookup(address)
+            found = self._known[address] = bool(symbol and symbol[0].startswith(MACHINERY))
+        return found
+
+    def first(self, chain: list[int]) -> int:
+        """How many of the innermost frames are."""
+        return next((i for i, a in enumerate(chain) if not self(a)), len(chain))
+
+
 def number(events: tuple[EventType, ...]) -> int:
     """Of the kind that stacks are, -1 where the kernel has none."""
     return next((i for i, e in enumerate(events) if e.name == STACK), -1)
 
 
-def with_stacks(batch: EventBatch, events: tuple[EventType, ...]) -> EventBatch:
+def with_stacks(batch: EventBatch, events: tuple[EventType, ...], machinery: Machinery) -> EventBatch:
     """The batch with ``stacks``, as perf's samples have them; records of stacks stay, and have none."""
     kind = number(events)
     caller = events[kind].field("caller") if kind >= 0 else None
@@ -44,6 +80,7 @@ def with_stacks(batch: EventBatch, events: tuple[EventType, ...]) -> EventBatch:
         raw = batch.raw.piece(record)[caller.offset :]
         chain = np.ascontiguousarray(raw[: len(raw) // 8 * 8]).view(np.uint64)
         chain = chain[(chain != 0) & (chain != np.uint64((1 << 64) - 1))]
+        chain = chain[machinery.first(chain.tolist()) :]
         values += [np.array([KERNEL_MARK], np.uint64), chain]
         starts[event], sizes[event] = at, len(chain) + 1
         at += len(chain) + 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from probescope.collect.ftrace.live import LiveTrace
+from probescope.collect.ftrace.stacks import Machinery, with_stacks
 from probescope.collect.ftrace.triggered import Triggered
 from probescope.collect.latency.definition import CLOCK, Definition
 from probescope.collect.stream.people import People
@@ -53,6 +54,7 @@ class SyntheticPairs:
         self._number = next(i for i, e in enumerate(self._events) if e.name == names[0])
         self._people = None if found.comm else People(self._events, names=True)
         self._who = Who()
+        self._machinery = Machinery()
 
     def start(self) -> None:
         if self._people is not None:
@@ -120,9 +122,7 @@ class SyntheticPairs:
 
     def _stacks(self, batch: EventBatch) -> Column:
         """Addresses of each record's stack, as tuples."""
-        from probescope.collect.ftrace.stacks import with_stacks
-
-        found = with_stacks(batch, self._events).stacks
+        found = with_stacks(batch, self._events, self._machinery).stacks
         assert found is not None
         out = np.empty(len(batch), object)
         out[:] = [tuple(found.piece(i)[1:].tolist()) for i in range(len(batch))]

@@ -12,7 +12,9 @@ import numpy as np
 
 from probescope.collect.ftrace.arming import Armed
 from probescope.collect.ftrace.setup import DynamicSetup, EventSetup, Setup
+from probescope.collect.ftrace.stacks import Machinery, with_stacks
 from probescope.collect.names import Names
+from probescope.collect.stream.kernel_counts import CountedMaps, KernelCounts
 from probescope.collect.stream.live_side import LiveSide
 from probescope.collect.stream.people import People
 from probescope.collect.stream.who import Told
@@ -24,15 +26,17 @@ from probescope.kernel import machine, procfs
 from probescope.kernel.host import host
 from probescope.kernel.leftovers import owner_prefix
 from probescope.model.output import Lost
-from probescope.model.plan import DefineEvent, MakeInstance, TraceEvent
+from probescope.model.plan import CountInKernel, DefineEvent, MakeInstance, TraceEvent
 from probescope.model.recording import Machine, Ragged
 
 if TYPE_CHECKING:
     from probescope.collect.ftrace.live import LiveTrace
     from probescope.collect.options import SessionOptions
+    from probescope.collect.stream.stacks import StackTable
     from probescope.ir.program import Program
     from probescope.model.plan import Step
     from probescope.model.recording import Column, EventBatch, EventType
+    from probescope.model.types import Opaque
     from probescope.plan.events import StreamPlan
 
 SETTLED_NS = 1_000_000
@@ -52,6 +56,7 @@ class FtraceFeed:
         self._pids = tuple(pids)
         fetched = {arg.partition("=")[0] for d in self._defined.values() for arg in d.args}
         self.registers = tuple(sorted(fetched))
+        self.counts = KernelCounts([s for s in steps if isinstance(s, CountInKernel)])
         self.events: tuple[EventType, ...] = ()
         self.machine = Machine(
             arch=host().machine, release=host().release, cpus=len(machine.possible_cpus()), clock="boottime"
@@ -61,6 +66,8 @@ class FtraceFeed:
         self._armed: Armed | None = None
         self._live: LiveTrace | None = None
         self._first = 0
+        self._stacks = False
+        self._machinery = Machinery()
 
     @property
     def much(self) -> bool:
@@ -74,9 +81,11 @@ class FtraceFeed:
         tag = f"run{next(_instances)}"
         group = owner_prefix() + tag
         names = [f"{group}:{e.event}" if e.event in self._defined else e.event for e in self.asked]
+        recorded = (EventSetup(name, e.filter) for name, e in zip(names, self.asked, strict=True))
         setup = Setup(
             pids=self._pids,
-            events=tuple(EventSetup(name, e.filter) for name, e in zip(names, self.asked, strict=True)),
+            events=(*self.counts.setups(), *recorded),
+            options=("stacktrace",) if self._instance.stacks else (),
             clock=self._instance.clock,
             buffer_kb=self._instance.buffer_kb,
             dynamic=tuple(
@@ -85,13 +94,16 @@ class FtraceFeed:
             tag=tag,
         )
         self._armed = Armed(setup)
+        self.counts.base = self._armed.base
         self._live = LiveTrace(self._armed.base, names, machine.online_cpus())
         self._first = len(self._live.events) - 1 - len(names)
         self.events = self._live.events[self._first : -1]
+        self._stacks = self._instance.stacks
 
     def enable(self) -> None:
         assert self._armed is not None
         self._armed.start()
+        self.counts.start()
 
     # --- reading
 
@@ -114,6 +126,8 @@ class FtraceFeed:
         batch = self._live.read(until)
         if batch is None:
             return None
+        if self._stacks:
+            batch = with_stacks(batch, self._live.events, self._machinery)
         batch = replace(batch, event=batch.event - self._first, between=())  # losses are counted by the kernel
         return replace(batch, registers_intr=self._fetched(batch)) if self.registers else batch
 
@@ -141,6 +155,7 @@ class FtraceFeed:
 
     def stop(self) -> None:
         """No more events."""
+        self.counts.stop()
         if self._armed is not None:
             self._armed.stop()
 
@@ -155,6 +170,7 @@ class FtraceFeed:
             return 0
 
     def losses(self) -> Iterator[Lost]:
+        yield from self.counts.losses()
         for d in self._live.damage.listed() if self._live is not None else ():
             yield Lost("damage", d.count, f"times: {d.about}")
         if self.unknown_losses:
@@ -168,6 +184,18 @@ class FtraceFeed:
         self._live = self._armed = None
 
 
+class StackNames(Names):
+    """Names of this machine; stacks are those that came with records."""
+
+    def __init__(self, program: Program, table: StackTable) -> None:
+        super().__init__(program, None)
+        self._table = table
+
+    def addresses(self, type_: Opaque, stack_id: int) -> tuple[int, ...] | None:
+        chains = self._table.chains
+        return chains[stack_id][1] if stack_id < len(chains) else None
+
+
 class FtraceSide(LiveSide):
     """``cpid``: of the program of -c, 0 without one."""
 
@@ -177,6 +205,8 @@ class FtraceSide(LiveSide):
         self._feed = FtraceFeed(plan.plan.steps, threads)
         super().__init__(program, plan, options, self._feed, self._feed, cpid)
         self.registers = self._feed.registers
+        if self._feed.counts.steps:
+            self.maps = CountedMaps(self.store, program, self._feed.counts)
         self._followed = set(threads) if options.follow else None
         self._people: People | None = None
 
@@ -184,11 +214,17 @@ class FtraceSide(LiveSide):
     def busy(self) -> bool:
         return bool(self._feed.asked)
 
+    @property
+    def _wanted(self) -> bool:
+        return bool(self._feed.asked or self._feed.counts.steps)
+
     def names(self) -> Names:
+        if any(needs(c).stacks for c in self.program.clauses):
+            return StackNames(self.program, self.table)
         return Names(self.program, None)
 
     def attach(self, give_up: Callable[[], bool]) -> None:
-        if not self._feed.asked:
+        if not self._wanted:
             return
         self._feed.open()
         comms = any("comm" in needs(c).context for c in self.program.clauses)
@@ -196,7 +232,7 @@ class FtraceSide(LiveSide):
 
     def activate(self, start_ns: int) -> None:
         self._start_ns = start_ns
-        self._going = bool(self._feed.asked)
+        self._going = self._wanted
         if self._people is not None:
             if any(e.about for e in self._feed.asked):
                 self._people.begin()
