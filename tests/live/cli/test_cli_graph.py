@@ -67,6 +67,79 @@ def test_totals_of_a_program(program):
     assert sum(n for _, n in totals["parse_number"]["hist"]) == 12
 
 
+READER = r"""
+#include <fcntl.h>
+#include <unistd.h>
+__attribute__((noinline)) int parse_number(int fd)
+{
+	char b[16];
+	__asm__ volatile("nop");
+	return read(fd, b, 16);
+}
+__attribute__((noinline)) int parse_line(const char *name)
+{
+	int fd = open(name, O_RDONLY), n = parse_number(fd);
+	close(fd);
+	return n;
+}
+int main(int argc, char **argv)
+{
+	getppid();
+	int n = parse_line(argv[0]);
+	getppid();
+	return n + parse_line(argv[0]) != 32;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("graph")
+    (folder / "reader.c").write_text(READER)
+    subprocess.run(["gcc", "-O1", "-o", folder / "reader", folder / "reader.c"], check=True)
+    return str(folder / "reader")
+
+
+def test_what_the_kernel_does_below_a_program(reader):
+    """Where there is nothing else, system calls: as the source has them, and none of those outside of its functions
+    (getppid, the loader's), nor those that probed functions make without knowing (uretprobe)."""
+    done = graph("-x", reader, "parse_*", "--kernel", "--via", "syscalls", "--retval", "--", reader, code=0)
+    assert "WARNING" not in done.stderr
+    body = [line.rpartition("|  ")[2] for line in done.stdout.splitlines() if not line.startswith("#")]
+    once = [
+        "parse_line() {",
+        "  sys_openat(); /* = 0x3 */",
+        "  parse_number() {",
+        "    sys_read(); /* = 0x10 */",
+        "  } /* parse_number = 0x10 */",
+        "  sys_close(); /* = 0x0 */",
+        "} /* parse_line = 0x10 */",
+    ]
+    assert body == once * 2
+    assert len(re.findall(r" reader-\d+ +\| .*\|  parse_line\(\) \{", done.stdout)) == 2
+
+
+def test_documents_tell_the_kernel_from_the_program(reader, tmp_path):
+    argv = ("-x", reader, "parse_*", "--kernel", "--via", "syscalls")
+    done = graph(*argv, "-f", "json", "--depth", "2", "--", reader, code=0)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {(r["function"], r["space"], r["depth"]) for r in rows} == {
+        ("parse_line", "user", 0),
+        ("parse_number", "user", 1),
+        ("sys_openat", "kernel", 1),
+        ("sys_close", "kernel", 1),
+    }
+    folded = tmp_path / "t.folded"
+    graph(*argv, "--flame", str(folded), "--", reader, code=0)
+    assert {line.rpartition(" ")[0] for line in folded.read_text().splitlines()} == {
+        "parse_line",
+        "parse_line;parse_number",
+        "parse_line;parse_number;sys_read_[k]",
+        "parse_line;sys_close_[k]",
+        "parse_line;sys_openat_[k]",
+    }
+
+
 def test_who_called_whom(program, tmp_path):
     done = graph("-x", program, "parse_*", "--callers", "--flame", str(tmp_path / "t.folded"), "--", program, code=7)
     assert "parse_number <- parse_line" in done.stdout
@@ -117,6 +190,10 @@ def test_functions_of_cpp(tmp_path, pattern):
         (("-x", "PROGRAM", "no_such_*", "--", "true"), "no_such_"),
         (("f", "--depth", "x"), "levels"),
         (("f", "--depht", "3"), "--depth"),
+        (("f", "--kernel", "vfs_read"), "-x FILE"),
+        (("-x", "PROGRAM", "parse_*", "-o", "x.dat", "--", "true"), "trace.dat"),
+        (("*",), "--yes-really"),
+        (("f", "-p", "12,x"), "pid"),
     ],
 )
 def test_mistakes_are_told(program, argv, word):

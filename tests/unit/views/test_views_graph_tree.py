@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from probescope.views.graph.tree import Look, Row, Tree, spent
 
 NAMES = {1: "do_sys_openat2", 2: "getname", 3: "kfree", 9: "irq_work"}
@@ -113,3 +115,70 @@ def test_other_events_are_comments():
     assert text([Row(0, 7, 0, 0, False, text="sched_waking: comm=x")]) == (
         " 0)               |  /* sched_waking: comm=x */\n"
     )
+
+
+def test_events_stand_at_the_depth_of_the_call_that_is_open():
+    """As print_graph_comment has it: two deeper than that call, and not at all where it is the outermost."""
+    event = Row(0, 7, 0, 0, False, text="sched_waking: comm=x")
+    rows = [enter(1, 0), event, enter(2, 1), event, leave(2, 1, 9), event, leave(1, 0, 99)]
+    comments = [line[21:] for line in text(rows).splitlines() if "/*" in line]
+    assert comments == ["/* sched_waking: comm=x */", "    /* sched_waking: comm=x */", "/* sched_waking: comm=x */"]
+
+
+HEADS = {  # of Linux 6.12, with these options
+    "": "# CPU  DURATION                  FUNCTION CALLS\n# |     |   |                     |   |   |   |\n",
+    "proc": "# CPU  TASK/PID         DURATION                  FUNCTION CALLS\n"
+    "# |     |    |           |   |                     |   |   |   |\n",
+    "proc abstime": "#     TIME        CPU  TASK/PID         DURATION                  FUNCTION CALLS\n"
+    "#      |          |     |    |           |   |                     |   |   |   |\n",
+    "abstime noduration": "#     TIME        CPU               FUNCTION CALLS\n"
+    "#      |          |                 |   |   |   |\n",
+    "nocpu": "#  DURATION                  FUNCTION CALLS\n#   |   |                     |   |   |   |\n",
+}
+
+
+@pytest.mark.parametrize("options", HEADS)
+def test_heads_are_the_kernels(options):
+    look = {o.removeprefix("no"): not o.startswith("no") for o in options.split()}
+    assert tree(**look).header() == "# tracer: function_graph\n#\n" + HEADS[options]
+
+
+def test_columns_that_are_left_out():
+    """Lines of Linux 6.12 with nofuncgraph-overhead and nofuncgraph-cpu, and with nofuncgraph-duration."""
+    rows = [enter(1, 0), enter(2, 1), leave(2, 1, 2248), leave(1, 0, 12_017)]
+    assert text(rows, overhead=False, cpu=False) == (
+        "              |  do_sys_openat2() {\n  2.248 us    |    getname();\n  12.017 us   |  }\n"
+    )
+    assert text(rows, duration=False) == " 0) do_sys_openat2() {\n 0)   getname();\n 0) }\n"
+
+
+def test_overruns_stand_behind_closing_braces():
+    rows = [enter(1, 0), enter(2, 1), leave(2, 1, 100), leave(1, 0, 900)._replace(overrun=3)]
+    assert text(rows, overrun=True).splitlines()[-2:] == [" 0)   0.900 us    |  }", " (Overruns: 3)"]
+
+
+def test_errors_in_an_int_are_errors():
+    """print_graph_retval: what an int returns has nothing in its upper half."""
+    assert "/* = -2 */" in text([enter(2, 0), leave(2, 0, 5, value=0xFFFFFFFE)], values=True)
+    assert "/* = 0xfffffffe */" in text([enter(2, 0), leave(2, 0, 5, value=0xFFFFFFFE)], values=True, hex=True)
+    assert "/* ret=-2 */" in text([enter(2, 0), leave(2, 0, 5, value=0xFFFFFFFE)], values=True, ret=True)
+
+
+def test_arguments_stand_between_the_brackets():
+    def described(func, values):
+        return f"{func}: {sum(values)}"
+
+    t = Tree(NAMES.__getitem__, {7: "bash"}.__getitem__, 2, Look(), described)
+    rows = [enter(1, 0)._replace(args=(1, 2)), enter(2, 1)._replace(args=(4, 5)), leave(2, 1, 5), leave(1, 0, 9)]
+    lines = "".join(t.feed(rows, final=True)).splitlines()
+    assert [line.rpartition("|  ")[2] for line in lines] == ["do_sys_openat2(1: 3) {", "  getname(2: 9);", "}"]
+
+
+def test_threads_have_trees_of_their_own():
+    """A thread that goes on on another CPU, while another one calls the same on its first."""
+    rows = [enter(2, 0), enter(2, 0, tid=8), leave(2, 0, 30, cpu=1), leave(2, 0, 40, tid=8)]
+    lines = text(rows, threads=True, proc=True).splitlines()
+    assert [line.partition(")")[2] for line in lines] == [
+        "     bash-7     |   0.030 us    |  getname();",
+        "   sshd-se-8    |   0.040 us    |  getname();",
+    ]
