@@ -53,9 +53,7 @@ def looks(values: Sequence[tuple[int, str]]) -> Looks:
     texts = [t for n, t in values if n >= LOWEST_ADDRESS and len(t) > 1 and t.isprintable()]
     if not numbers:
         return Looks("was not seen", ())
-    pointers = [
-        n for n in numbers if LOWEST_ADDRESS <= n < 1 << 47 or (n >> 47 == (1 << 17) - 1 and _as_int(n) is None)
-    ]
+    pointers = [n for n in numbers if _is_address(n)]
     if texts and 2 * len(texts) >= len(numbers):
         return Looks("looks like a text", _some(f'"{t}"' for t in texts))
     if pointers and all(n in (0, *pointers) for n in numbers):
