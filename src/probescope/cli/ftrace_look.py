@@ -170,8 +170,10 @@ def _mark(args: argparse.Namespace) -> int:
 
 def _stat(args: argparse.Namespace) -> int:
     from probescope.collect.ftrace.status import status
+    from probescope.kernel import tracefs
     from probescope.kernel.started import all_started
 
+    tracefs.find_root()  # who may not see it is told so
     bases = [_base(args)] if args.buffer or args.top else [one.base for one in all_started()]
     found = [status(base, options=args.options) for base in bases]
     if args.format == "json":

@@ -221,6 +221,14 @@ RULES: tuple[Rule, ...] = (
         _DENIED,
         "or for a group: sudo mount -o remount,gid=$(id -g),mode=0750 /sys/kernel/tracing",
     ),
+    *(
+        Rule(f"{call} /", (e.EROFS,), hint)
+        for call in ("mkdir", "write")
+        for hint in (
+            "tracefs is mounted read-only: sudo mount -o remount,rw /sys/kernel/tracing",
+            "probescope record -e 'sched:*' needs no more than to read it",
+        )
+    ),
     Rule("write /", (e.EBUSY,), "it is in use by another tracer, or by events that are still enabled"),
     Rule("write /", _DENIED, "needs root: sudo probescope ...", lambda s: s.privileges.uid != 0),
     Rule("write /", _DENIED, "this kernel forbids it even to root", lambda s: s.privileges.uid == 0),

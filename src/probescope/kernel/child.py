@@ -56,9 +56,10 @@ class Child:
             for s in _CHANGED:
                 if s in _PYTHONS or signal.getsignal(s) is not signal.SIG_IGN:  # nohup ignores for its commands too
                     signal.signal(s, signal.SIG_DFL)
+            _end_with_parent()
             if self._user is not None:
                 self._change_user(*self._user)
-            _end_with_parent()
+                _end_with_parent()  # forgotten with who one was; everything that it imports is there already
             if os.read(wait_read, 1):
                 os.execv(path, command)  # noqa: S606 - the user's own command, split by us
         except OSError as e:

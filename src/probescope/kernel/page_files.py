@@ -50,7 +50,8 @@ class PageFile:
         self.size = 0
         self.dropped = 0
         self._page = host().page_size
-        self._half = most // 2 // self._page * self._page
+        self._half = max(most // 2 // self._page, 1) * self._page if most else 0
+        self._step = min(funnel.size, self._half or funnel.size)
         self._told = source
         self._out = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         try:
@@ -72,7 +73,7 @@ class PageFile:
     def move(self) -> int:
         """Takes the whole pages that fit into the pipe; how many bytes those were."""
         try:
-            moved = os.splice(self._fd, self._funnel.write, self._funnel.size, flags=_MOVE | _NONBLOCK)
+            moved = os.splice(self._fd, self._funnel.write, self._step, flags=_MOVE | _NONBLOCK)
         except OSError as e:
             if e.errno in _NOTHING:
                 return 0

@@ -19,7 +19,7 @@ from probescope.collect.ftrace.buffers import Buffers, loss_of
 from probescope.collect.ftrace.guard import Guard, Limits
 from probescope.collect.ftrace.places import Place
 from probescope.collect.ftrace.record_plan import Recorded, RecordPlan, TracePlan
-from probescope.collect.ftrace.spools import Spools
+from probescope.collect.ftrace.spools import Spools, check_output, opened
 from probescope.errors import SessionError
 from probescope.formats.tracedat.writer import Head, write_tracedat
 from probescope.frozen import replace
@@ -67,6 +67,7 @@ class _Run:
 
     def all(self) -> Recorded:
         p = self.plan
+        check_output(p.path)
         reap()
         if p.command:
             self._child = Child(p.command, user=p.user)
@@ -75,10 +76,10 @@ class _Run:
         self._options = [o for o in (about.date(buffers.places[0]) if p.date else None,) if o]
         at = os.path.join(p.folder, os.path.basename(p.path)) if p.folder else p.path
         cpus = online_cpus()
+        self._spools = spools = opened(buffers.places, cpus, at, p.max_kb << 10)
+        if p.priority:
+            realtime(p.priority)
         with _writing(p.path):
-            self._spools = spools = Spools(buffers.places, cpus, at, p.max_kb << 10)
-            if p.priority:
-                realtime(p.priority)
             self._record(buffers, spools)
             spools.finish()
         stats = buffers.stats(cpus)

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
 from probescope.collect.ftrace.places import Place
+from probescope.errors import UsageError
 from probescope.formats.tracedat.writer import Pages
 from probescope.kernel.page_files import Funnel, PageFile
 from probescope.kernel.poller import Poller
@@ -87,6 +89,25 @@ class Spools:
             for path in (file.path, f"{file.path}.old"):
                 with suppress(OSError):
                     os.unlink(path)
+
+
+def check_output(path: str) -> None:
+    """Raises UsageError for what is no regular file: the recording is put together in another, and takes its place."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise UsageError(f"{path} is no regular file", hints=["-o FILE; probescope ftrace stream prints at once"])
+    except FileNotFoundError:
+        return
+    except OSError as e:
+        raise UsageError(f"cannot write {path}: {e.strerror}") from None
+
+
+def opened(places: list[Place], cpus: list[int], path: str, most: int, *, file: str = "trace_pipe_raw") -> Spools:
+    """Raises KernelError, UsageError where the files cannot be made."""
+    try:
+        return Spools(places, cpus, path, most, file=file)
+    except OSError as e:
+        raise UsageError(f"cannot write {e.filename or path}: {e.strerror}") from None
 
 
 def pieces(paths: list[str]) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from probescope.collect.ftrace.buffers import Buffers, loss_of
 from probescope.collect.ftrace.places import Place
 from probescope.collect.ftrace.record_plan import Recorded, TracePlan
 from probescope.collect.ftrace.recording import put_together, read_events
-from probescope.collect.ftrace.spools import Spools
+from probescope.collect.ftrace.spools import check_output, opened
 from probescope.errors import KernelError, SessionError
 from probescope.frozen import replace
 from probescope.kernel import tracefs
@@ -142,6 +142,7 @@ def reset(some: list[Started]) -> None:
 
 def extract(some: list[Started], path: str, version: int, compression: str, *, snapshot: bool = False) -> Recorded:
     """What their buffers hold, as a trace.dat, and out of the buffers. Tracing rests meanwhile, and goes on."""
+    check_output(path)
     borrowed = Borrowed()
     places = [Place(one.label, one.base, borrowed, private=True) for one in some]
     on = [p for p in places if p.read("tracing_on").strip() == "1"]
@@ -149,8 +150,9 @@ def extract(some: list[Started], path: str, version: int, compression: str, *, s
     file = "snapshot_raw" if snapshot else "trace_pipe_raw"
     for place in on:
         tracefs.write("tracing_on", "0", place.base)
-    spools = Spools(places, cpus, path, 0, file=file)
+    spools = None
     try:
+        spools = opened(places, cpus, path, 0, file=file)
         spools.finish()
         stats = [(p, cpu, tracefs.read(f"per_cpu/cpu{cpu}/stats", p.base)) for p in places for cpu in cpus]
         clock = places[0].read("trace_clock").partition("[")[2].partition("]")[0]
@@ -158,8 +160,9 @@ def extract(some: list[Started], path: str, version: int, compression: str, *, s
         head = replace(head, options=tuple(about.options(stats, max(cpus) + 1)))
         done = put_together(head, spools, path)
     finally:
-        spools.close()
-        spools.remove()
+        if spools is not None:
+            spools.close()
+            spools.remove()
         for place in on:
             with suppress(KernelError):
                 tracefs.write("tracing_on", "1", place.base)
