@@ -43,13 +43,17 @@ def fresh(systems: Sequence[str], kilobytes: int = 512, *, stacks: bool = False)
         found = [Pages("", {int(p.name[3:]): list(pages(p / "trace_pipe_raw")) for p in cpus})]
     finally:
         instance.rmdir()
+    return head(systems), found
+
+
+def head(systems: Sequence[str]) -> Head:
+    """What this kernel says of the events of these systems, and of its threads and functions."""
     events = TRACEFS / "events"
     formats = {s: tuple(p.read_text() for p in sorted((events / s).glob("*/format"))) for s in ("ftrace", *systems)}
-    head = Head(
+    return Head(
         header_page=(events / "header_page").read_text(),
         header_event=(events / "header_event").read_text(),
         formats=formats,
         kallsyms=Path("/proc/kallsyms").read_bytes(),
         cmdlines=(TRACEFS / "saved_cmdlines").read_bytes(),
     )
-    return head, found
