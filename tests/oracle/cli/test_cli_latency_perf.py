@@ -1,0 +1,66 @@
+"""``latency A to B`` of a recording against the same worked out from perf script's text."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.formats_perf import perf
+
+LINE = re.compile(r"\s*(\d+)\.(\d{9}):\s+sched:sched_(waking|switch):\s+(.*)")
+WOKEN = re.compile(r" pid=(\d+) prio=")
+NEXT = re.compile(r" next_pid=(\d+) next_prio=")
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    path = tmp_path_factory.mktemp("latency") / "perf.data"
+    command = [sys.executable, "-c", "import time\nfor _ in range(50): time.sleep(0.002)"]
+    events = ["-e", "sched:sched_waking", "-e", "sched:sched_switch", "-c", "1", "-a"]
+    made = [sys.executable, "-m", "probescope", "record", *events, "-o", str(path), "--", *command]
+    subprocess.run(made, check=True, capture_output=True, timeout=60)
+    return path
+
+
+def expected(path) -> dict[str, int]:
+    text = subprocess.run(
+        [perf(), "script", "--ns", "-F", "time,event,trace", "-i", str(path)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=True,
+        timeout=120,
+    ).stdout
+    woken: dict[int, int] = {}
+    found: list[int] = []
+    for line in filter(None, map(LINE.match, text.splitlines())):
+        at = int(line[1]) * 10**9 + int(line[2])
+        if line[3] == "waking":
+            woken[int(WOKEN.search(line[4])[1])] = at
+        else:
+            start = woken.pop(int(NEXT.search(line[4])[1]), None)
+            if start is not None:
+                found.append(at - start)
+    return {"count": len(found), "sum_ns": sum(found), "min_ns": min(found), "max_ns": max(found)}
+
+
+def test_the_same_as_from_perf_script(recording):
+    """Count, sum and extremes of the time from waking to running."""
+    words = ["sched:sched_waking", "to", "sched:sched_switch", "--match", "pid=next_pid", "-i", str(recording)]
+    done = subprocess.run(
+        [sys.executable, "-m", "probescope", "latency", *words, "-f", "json", "--worst", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    total, case = map(json.loads, done.stdout.splitlines())
+    wanted = expected(recording)
+    assert wanted["count"] > 50
+    assert {name: total[name] for name in wanted} == wanted
+    assert case["latency_ns"] == wanted["max_ns"]
+    assert sum(count for _, _, count in total["histogram"]) == wanted["count"]
