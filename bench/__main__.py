@@ -12,7 +12,20 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from bench import attach, compiling, hit, longer, loop, perfdata, record, startup, stream, tracedat, unwind
+from bench import (
+    attach,
+    compiling,
+    ftrace_record,
+    hit,
+    longer,
+    loop,
+    perfdata,
+    record,
+    startup,
+    stream,
+    tracedat,
+    unwind,
+)
 from bench.harness import BenchError, Row, Settings, table
 from bench.tools import Tool, default_tools
 
@@ -27,6 +40,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Settings, Tool, Tool], list[Row]]]] =
     "stream": ("Events printed", stream.run),
     "tracedat": ("Reading trace.dat, beside trace-cmd report", tracedat.run),
     "record": ("Recording, beside perf record", record.run),
+    "ftrace-record": ("Recording, beside trace-cmd record", ftrace_record.run),
     "perfdata": ("Reading perf.data, beside perf script", perfdata.run),
 }
 
