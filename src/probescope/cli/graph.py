@@ -190,7 +190,9 @@ def asked(args: argparse.Namespace) -> GraphRequest:
         tell("--args, -e and -O are of the kernel's tracer: with --kernel, or probescope run -e 'uprobe:FILE:FUNCTION'")
     if args.keep and args.binary and args.kernel is None:
         raise UsageError("a trace.dat holds what the kernel's tracer records", hints=["-o FILE.txt", "--kernel"])
-    everything = "*" in args.roots and not args.binary
+    if args.binary and len(args.pid) > 1:
+        raise UsageError("functions of a file are traced in one process, or in all", hints=["-p PID", "-a"])
+    everything = not args.binary and ("*" in args.roots or ("*" in args.only and not args.roots))
     if everything and not args.yes_really:
         hints = ["name functions, or add --yes-really: tracing then pauses when the machine suffers"]
         raise UsageError("tracing every function can freeze the machine", hints=hints)
@@ -221,7 +223,7 @@ def _tell_size(request: GraphRequest) -> None:
     from probescope.collect.graph import functions
     from probescope.kernel import tracefs
 
-    patterns = request.only or (request.roots if request.everything else ())
+    patterns = ("*",) if request.everything else request.only
     if request.binary or not patterns or "function" not in tracefs.tracers():
         return
     expected = functions.expected(patterns, request.pids, taste=not request.command or request.everybody)

@@ -121,11 +121,12 @@ def test_what_the_kernel_does_below_a_program(reader):
 
 def test_documents_tell_the_kernel_from_the_program(reader, tmp_path):
     argv = ("-x", reader, "parse_*", "--kernel", "--via", "syscalls")
-    done = graph(*argv, "-f", "json", "--depth", "2", "--", reader, code=0)
+    done = graph(*argv, "-f", "json", "--depth", "1", "--", reader, code=0)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert {(r["function"], r["space"], r["depth"]) for r in rows} == {
         ("parse_line", "user", 0),
         ("parse_number", "user", 1),
+        ("sys_read", "kernel", 2),
         ("sys_openat", "kernel", 1),
         ("sys_close", "kernel", 1),
     }
@@ -138,6 +139,11 @@ def test_documents_tell_the_kernel_from_the_program(reader, tmp_path):
         "parse_line;sys_close_[k]",
         "parse_line;sys_openat_[k]",
     }
+
+
+def test_levels_of_calls(reader):
+    rows = graph("-x", reader, "parse_*", "-f", "json", "--depth", "1", "--", reader, code=0).stdout.splitlines()
+    assert [json.loads(line)["function"] for line in rows] == ["parse_line"] * 4
 
 
 def test_who_called_whom(program, tmp_path):

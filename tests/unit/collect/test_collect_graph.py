@@ -124,6 +124,15 @@ def test_calls_that_never_return_end_with_what_is_around_them():
     assert nesting.nested(sent, [1, 2, 3, 1, 4]) == ([0, 1, 2, 0, 0], [0, 0, 0, 9, 0])
 
 
+def test_levels_that_count():
+    """Of all calls; or of the kernel's (100 and more) below the program's."""
+    sent = [(kind, 0, 7, t) for t, kind in enumerate((ENTRY, ENTRY, ENTRY, RETURN, RETURN, RETURN))]
+    plain = Nesting(lambda _: False, below=False, most=2)
+    assert plain.nested(sent, [1, 2, 3, 3, 2, 1])[0] == [0, 1, -1, -1, 1, 0]
+    mixed = Nesting(lambda f: f >= 100, below=True, most=1)
+    assert mixed.nested(sent, [1, 100, 101, 101, 100, 1])[0] == [0, 1, -1, -1, 1, 0]
+
+
 LIST = "vfs_read\nvfs_write\nfile_open [ext4]\next4_sync [ext4]\nfile_open [9p]\n__ftrace_invalid_address___8\n"
 
 

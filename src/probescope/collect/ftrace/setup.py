@@ -54,4 +54,4 @@ class Setup:
     @property
     def unlimited(self) -> bool:
         """Whether every function of the kernel would be traced."""
-        return self.tracer in {"function", "function_graph"} and not (self.functions or self.graph)
+        return self.tracer in {"function", "function_graph"} and not (set(self.functions) - {"*"} or self.graph)

@@ -113,7 +113,8 @@ class ProbedCalls:
         except ScriptError as e:  # of a program that nobody wrote
             raise _nothing(e, pairs) from e
         below = request.binary != "" and any(not p.startswith("uprobe") for p, _ in pairs)
-        self._nesting = Nesting(self.names.of_kernel, below=below)
+        most = request.depth if below or request.kernel is None else 0  # the kernel's own tracer counts its levels
+        self._nesting = Nesting(self.names.of_kernel, below=below, most=most)
         self.lost = 0
         self.exit_code = 0
 
@@ -169,8 +170,6 @@ class ProbedCalls:
         func = [self.names.number(r[4]) for r in rows]
         depth, duration = self._nesting.nested(rows, func)
         kept = [i for i, d in enumerate(depth) if d >= 0]
-        limit = self.request.depth
-        kept = [i for i in kept if depth[i] < limit] if limit else kept
         if not kept:
             return None
 

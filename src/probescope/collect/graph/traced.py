@@ -9,6 +9,7 @@ from probescope.collect.ftrace.names import Names
 from probescope.collect.ftrace.run import FtraceRun, Target
 from probescope.collect.ftrace.setup import EventSetup, Setup
 from probescope.collect.graph import functions
+from probescope.formats.tracing.graph import ENTRIES, EXIT
 
 if TYPE_CHECKING:
     from probescope.collect.graph.kept import Kept
@@ -22,7 +23,7 @@ class TracedCalls:
     at once. ``looks`` is for who merges it with another stream. Raises what ``FtraceRun`` raises."""
 
     def __init__(self, request: GraphRequest, roots: tuple[str, ...], say: Callable[[str], None]) -> None:
-        self.request = request
+        self.request, self._say = request, say
         self.names = Names()
         self.events: tuple[EventType, ...] = ()
         self.ret = False
@@ -41,7 +42,10 @@ class TracedCalls:
 
         self.events = self.run.begin()
         self._reader = CallReader(self.events)
-        self.ret = any(f.name == "args" for e in self.events if e.name == "ftrace:funcgraph_entry" for f in e.fields)
+        fields = {f.name for e in self.events if e.name in (*ENTRIES, EXIT) for f in e.fields}
+        self.ret = bool(fields & {"args", "retaddr"})
+        if self.request.retval and "retval" not in fields:
+            self._say("this kernel does not record what functions return: it has no CONFIG_FUNCTION_GRAPH_RETVAL")
 
     def looks(self) -> Iterator[tuple[int, CallColumns | None, EventBatch | None]]:
         """(time in ns before which all was given by now, what was new)."""
