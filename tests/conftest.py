@@ -45,6 +45,7 @@ ALLOWED_SKIPS = (
     "PROBESCOPE_BPFTRACE_SRC names no checkout",  # another project's sources: for those who have them
     "npm's registry was out of reach",  # tried by scripts/viewers.sh
     "PROBESCOPE_SAMPLES names no folder of recordings",  # recordings of many kernels, likewise
+    "PROBESCOPE_TRACE_CMD names no other trace-cmd",  # of another version than the distribution's, likewise
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -46,7 +47,20 @@ def trace_cmd() -> str:
     return shutil.which("trace-cmd") or pytest.skip("trace-cmd is not installed")
 
 
-def theirs(path: Path, *options: str) -> list[str]:
-    command = [trace_cmd(), "report", *options, "-i", str(path)]
+def newer_trace_cmd() -> str:
+    """Another one, of another version: PROBESCOPE_TRACE_CMD names it."""
+    named = os.environ.get("PROBESCOPE_TRACE_CMD", "")
+    return named or pytest.skip("PROBESCOPE_TRACE_CMD names no other trace-cmd")
+
+
+def has_flags(program: str) -> bool:
+    """Lines of trace-cmd have the flags from 3.2 on."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"version (\d+)\.(\d+)", said.stdout + said.stderr)
+    return bool(found) and (int(found[1]), int(found[2])) >= (3, 2)  # type: ignore[index]
+
+
+def theirs(path: Path, *options: str, program: str = "") -> list[str]:
+    command = [program or trace_cmd(), "report", *options, "-i", str(path)]
     result = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", check=True)
     return result.stdout.splitlines()

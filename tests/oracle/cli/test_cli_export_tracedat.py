@@ -12,6 +12,7 @@ import pytest
 from cli_exports import export
 from formats_fresh import fresh
 
+from probescope.formats.tracedat import open_tracedat
 from probescope.formats.tracedat.writer import write_tracedat
 from probescope.frozen import replace
 
@@ -32,6 +33,16 @@ def test_everything(recorded: Path, tmp_path: Path) -> None:
     ours, theirs = traces.theirs(tmp_path / "a.dat", "-t"), traces.theirs(recorded, "-t")
     assert len(theirs) > 1000
     assert ours == theirs
+
+
+def test_a_newer_trace_cmd_reads_all_of_it(recorded: Path, tmp_path: Path) -> None:
+    """Cut and whole, with its column of flags; and ours is its text."""
+    program = traces.newer_trace_cmd()
+    export(recorded, "-o", tmp_path / "a.dat")
+    theirs = traces.theirs(recorded, program=program)
+    assert traces.theirs(tmp_path / "a.dat", program=program) == theirs
+    with open_tracedat(str(tmp_path / "a.dat")) as recording:
+        assert traces.ours(recording) == theirs
 
 
 _LINE = re.compile(r"\[(\d+)\].*? (\d+\.\d+): (\w+):")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import formats_traces as traces
@@ -20,9 +19,10 @@ def recorded() -> tuple[Head, list[Pages]]:
     return fresh(SYSTEMS)  # in buffers small enough to lose events
 
 
+@pytest.mark.parametrize("newer", [False, True], ids=["installed", "newer"])
 @pytest.mark.parametrize(("version", "compression"), [(6, "none"), (7, "none"), (7, "zstd")])
 def test_text_of_a_fresh_recording(
-    recorded: tuple[Head, list[Pages]], tmp_path: Path, version: int, compression: str
+    recorded: tuple[Head, list[Pages]], tmp_path: Path, version: int, compression: str, *, newer: bool
 ) -> None:
     """Every line of thousands, in all containers, without plugins, which know fewer states if old."""
     from probescope.frozen import replace
@@ -31,8 +31,9 @@ def test_text_of_a_fresh_recording(
     path = tmp_path / "trace.dat"
     with path.open("wb") as file:
         write_tracedat(file, replace(head, version=version, compression=compression), buffers)
-    theirs = traces.theirs(path, "-N")
-    flags = bool(re.match(r".{16}-\d+ +\[\d+\] [.dX]", next(line for line in theirs[1:] if "DROPPED" not in line)))
+    program = traces.newer_trace_cmd() if newer else traces.trace_cmd()
+    theirs = traces.theirs(path, "-N", program=program)
+    flags = traces.has_flags(program)
     with open_tracedat(str(path)) as recording:
         ours = traces.ours(recording, flags=flags, plugins=False)
         assert recording.damage == ()
