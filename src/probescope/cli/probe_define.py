@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from probescope.sources.probe_target import DefinitionTarget
 
 
-def target(args: argparse.Namespace) -> DefinitionTarget:
+def target(args: argparse.Namespace, *, live: bool = False) -> DefinitionTarget:
     from probescope.cli.parsing import debug_dirs
     from probescope.sources.probe_target import Wanted, open_target
 
@@ -26,20 +26,21 @@ def target(args: argparse.Namespace) -> DefinitionTarget:
         source=args.source,
         pid=args.target_ns,
         inlined=not args.no_inlines,
+        live=live,
         debug_dirs=debug_dirs(args.debuginfo),
     )
     return open_target(wanted)
 
 
 def events(
-    args: argparse.Namespace, texts: list[str], taken: Callable[[str, str], bool], event: str = ""
+    args: argparse.Namespace, texts: list[str], taken: Callable[[str, str], bool], event: str = "", *, live: bool = True
 ) -> list[ProbeEvent]:
-    """Of definitions, on one target. Raises ProbeError, ScriptError."""
+    """Of definitions, on one target. ``live``: they are to be probed now. Raises ProbeError, ScriptError."""
     from probescope.frozen import replace
     from probescope.lang.probe.parser import parse
     from probescope.sources.probe_names import named
 
-    where = target(args)
+    where = target(args, live=live)
     out: list[ProbeEvent] = []
     for text in texts:
         d = parse(text)
@@ -70,7 +71,7 @@ def nothing(_group: str, _event: str) -> bool:
 
 
 def definition(args: argparse.Namespace, text: str) -> int:
-    found = events(args, [text], nothing)
+    found = events(args, [text], nothing, live=False)
     sys.stdout.write("".join(f"{e.definition()}\n" for e in found))
     return 0
 

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from probescope.errors import UsageError
@@ -25,6 +25,9 @@ def run(args: argparse.Namespace) -> int:
     from probescope.cli.probe_define import events, nothing
 
     found = events(args, args.words, nothing)
+    from probescope.sources import probe_remembered
+
+    probe_remembered.remember(found)
     program, rows = _program(args, found)
     built = _built(args, program)
     with _Printer(args, rows) as printer:
@@ -39,8 +42,21 @@ def _program(args: argparse.Namespace, found: Sequence[Any]) -> tuple[Program, t
     if args.filter:
         from probescope.lang.probe.filters import Filter
 
-        condition = Filter(args.filter)
+        condition = Filter(args.filter, _constant(args))
     return lower(found, arch(), args.pid or -1, lambda name: kernel_symbols().address(name), condition)
+
+
+def _constant(args: argparse.Namespace) -> Callable[[str], int | None]:
+    """Constants of enumerations: of the binary, or of the kernel."""
+    from probescope.cli.probe_define import target
+    from probescope.sources.event_filters import constant
+
+    def of_binary(name: str) -> int | None:
+        debug = target(args).debug
+        found = debug.types.enumerator(name) if debug is not None else None
+        return found[1] if found is not None else None
+
+    return of_binary if args.binary else constant
 
 
 def _built(args: argparse.Namespace, program: Program) -> Built:

@@ -73,9 +73,9 @@ def _visible(args: argparse.Namespace, debug: DebugPlaces, spot: Spot, accepts: 
     from probescope.debuginfo.dwarf_declared import declared
     from probescope.debuginfo.dwarf_scope import globals_of
 
-    for v in debug.scopes.own_variables(spot.address):
+    for v in debug.scopes.own_variables(spot.address, spot.line):
         known = debug.scopes.place(v, spot.address) is not None
-        listed = not known and debug.scopes.expression(v.die, spot.address) == b""
+        listed = args.range and not known and debug.scopes.expression(v.die, spot.address) == b""
         if not accepts(v.name) or not (known or listed):
             continue
         mark = ("[VAL]\t" if known else "[INV]\t") if args.range else ""

@@ -86,6 +86,7 @@ def _events(args: argparse.Namespace) -> tuple[tuple[Counter, ...], dict[int, st
     """Counters, filters and cgroups, in the order of the command line."""
     from probescope.frozen import replace
     from probescope.lang.perf.events import parse_events
+    from probescope.sources.event_filters import in_kernel_words
     from probescope.sources.perf_events import resolve_events
 
     out: list[Counter] = []
@@ -104,7 +105,7 @@ def _events(args: argparse.Namespace) -> tuple[tuple[Counter, ...], dict[int, st
         elif kind == "cgroup":
             cgroups += value.split(",")
         else:
-            text = value if kind == "filter" else f"common_pid != {os.getpid()}"
+            text = in_kernel_words(value) if kind == "filter" else f"common_pid != {os.getpid()}"
             _add_filter(filters, out, last, text)
     return tuple(out), filters, _cgroups(cgroups, len(out))
 

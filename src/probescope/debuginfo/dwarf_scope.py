@@ -24,6 +24,7 @@ MAX_VARIABLES = 4096
 _BLOCKS = (c.TAG_LEXICAL_BLOCK, c.TAG_INLINED, c.TAG_SUBPROGRAM)
 _VARIABLES = (c.TAG_PARAM, c.TAG_VARIABLE)
 _FUNCTION = frozenset({c.TAG_SUBPROGRAM})
+_CODE = (c.TAG_SUBPROGRAM, c.TAG_INLINED)
 _GLOBALS = frozenset({c.TAG_VARIABLE})
 
 
@@ -70,27 +71,30 @@ class Scopes:
 
     # --- variables ----------------------------------------------------------------------------------------------------
 
-    def variables(self, address: int) -> Iterator[Variable]:
-        """All that are in scope, innermost first: those of an inlined function, then those of its callers."""
-        count = 0
-        for scope in reversed(self.around(address)):
-            for die in scope.children(*_VARIABLES):
-                name = die.full_name()
-                if name:
-                    yield Variable(name, die, scope)
-                count += 1
-                if count > MAX_VARIABLES:
-                    return
-
-    def own_variables(self, address: int) -> Iterator[Variable]:
-        """Those of the innermost function alone, outermost block first."""
+    def variables(self, address: int, line: int = 0) -> Iterator[Variable]:
+        """All that are in scope: first those of the function that ``line`` is in (0: of the innermost), from its
+        innermost block on; then those of what is inlined there, and those of its callers."""
         chain = self.around(address)
-        start = max((i for i, d in enumerate(chain) if d.tag in (c.TAG_SUBPROGRAM, c.TAG_INLINED)), default=0)
-        for scope in chain[start:]:
-            for die in scope.children(*_VARIABLES):
-                name = die.full_name()
-                if name:
-                    yield Variable(name, die, scope)
+        start = self._owner(chain, line)
+        end = next((i for i in range(start + 1, len(chain)) if chain[i].tag in _CODE), len(chain))
+        scopes = (*reversed(chain[start:end]), *reversed(chain[end:]), *reversed(chain[:start]))
+        for count, v in enumerate(v for scope in scopes for v in _declared_in(scope)):
+            if count > MAX_VARIABLES:
+                return
+            yield v
+
+    def own_variables(self, address: int, line: int = 0) -> Iterator[Variable]:
+        """Those of the function that ``line`` is in, and of what is inlined in it there; outermost block first."""
+        chain = self.around(address)
+        for scope in chain[self._owner(chain, line) :]:
+            yield from _declared_in(scope)
+
+    def _owner(self, chain: tuple[Die, ...], line: int) -> int:
+        """The place in the chain of the function that begins last before a line; of the innermost one, if it is told no
+        line."""
+        functions = [i for i, d in enumerate(chain) if d.tag in _CODE]
+        before = [i for i in functions if line and 0 < line_of(chain[i]) <= line]
+        return max(before, key=lambda i: (line_of(chain[i]), i)) if before else max(functions, default=0)
 
     def global_variable(self, name: str, address: int) -> Variable | None:
         """Of the unit that an address is in; else of any that defines one."""
@@ -147,6 +151,13 @@ class Scopes:
         if isinstance(place, ex.Held) and place.name:
             return ex.Near(place.name, 0)
         return place if isinstance(place, ex.Near) else None
+
+
+def _declared_in(scope: Die) -> Iterator[Variable]:
+    for die in scope.children(*_VARIABLES):
+        name = die.full_name()
+        if name:
+            yield Variable(name, die, scope)
 
 
 def globals_of(unit: Unit) -> Iterator[Die]:

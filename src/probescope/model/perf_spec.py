@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from probescope.diagnostics import Span
 from probescope.frozen import dataclass
+from probescope.model.probe_def import ProbeDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +17,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class EventSpec:
-    """One event as written. ``kind``: ``name``, ``raw``, ``pmu``, ``tracepoint`` or ``mem``. ``name``: of the event
-    (``EVENT`` of a tracepoint, whose category is ``group``; the PMU). ``number``: the raw code, or the address;
-    ``length`` in bytes and ``access`` (of ``rwx``) of ``mem``. ``span`` is its place in the text."""
+    """One event as written. ``kind``: ``name``, ``raw``, ``pmu``, ``tracepoint``, ``mem`` or ``probe``. ``name``: of
+    the event (``EVENT`` of a tracepoint, whose category is ``group``; the PMU). ``number``: the raw code, or the
+    address; ``length`` in bytes and ``access`` (of ``rwx``) of ``mem``. ``span`` is its place in the text."""
 
     kind: str
     text: str
@@ -30,6 +31,7 @@ class EventSpec:
     terms: tuple[Term, ...] = ()
     modifiers: str = ""
     span: Span = Span()
+    probe: ProbeDef | None = None  # of ``probe(...)``, in the binary ``group`` or, if that is empty, in the kernel
 
 
 @dataclass(frozen=True, slots=True)

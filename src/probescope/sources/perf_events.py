@@ -120,6 +120,8 @@ def _one(spec: EventSpec) -> Iterator[Counter]:
             yield from _tracepoints(spec)
         case "pmu":
             yield from _of_pmus(spec)
+        case "probe":
+            yield from _defined(spec)
         case _:
             yield _named(spec)
 
@@ -219,7 +221,7 @@ def _breakpoint(spec: EventSpec) -> PerfAttr:
 def _tracepoints(spec: EventSpec) -> Iterator[Counter]:
     wanted = f"{spec.group}:{spec.name}"
     if not globs.is_glob(wanted):
-        names = [wanted] if tracefs.has_event(spec.group, spec.name) else []
+        names = [wanted] if tracefs.has_event(spec.group, spec.name) or _lent(spec) else []
     else:
         names = globs.select(wanted, [f"{c}:{e}" for c, e in tracefs.available_events()])
     if not names:
@@ -230,6 +232,33 @@ def _tracepoints(spec: EventSpec) -> Iterator[Counter]:
         category, _, event = name.partition(":")
         letters = f":{spec.modifiers}" if spec.modifiers else ""
         yield Counter(name + letters, PerfAttr(u.PERF_TYPE_TRACEPOINT, tracefs.event_id(category, event)))
+
+
+def _lent(spec: EventSpec) -> bool:
+    """An event that was defined before by ``probescope probe``, put into tracefs for as long as we run."""
+    from probescope.errors import ProbeError
+    from probescope.sources import probe_remembered
+
+    try:
+        return probe_remembered.lend(spec.group, spec.name)
+    except ProbeError as e:
+        raise _NoSuchEvent(e.what, *e.hints) from None
+
+
+def _defined(spec: EventSpec) -> Iterator[Counter]:
+    """A definition is in tracefs for as long as we run."""
+    from probescope.sources import probe_events, probe_names, probe_remembered, probe_target
+
+    made: dict[str, list[str]] = host().cache.setdefault("defined_probes", {})
+    if spec.text not in made:
+        assert spec.probe is not None
+        found = probe_target.open_target(probe_target.Wanted(binary=spec.group)).resolve(spec.probe)
+        events = probe_names.named(spec.probe, found, probe_events.exists, force=True)
+        probe_remembered.put_all(events)
+        made[spec.text] = [e.name for e in events]
+    for name in made[spec.text]:
+        group, _, event = name.partition(":")
+        yield from _tracepoints(replace(spec, kind="tracepoint", group=group, name=event))
 
 
 # --- PMUs

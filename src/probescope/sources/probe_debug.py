@@ -166,9 +166,9 @@ class DebugPlaces:
 
     # --- variables ----------------------------------------------------------------------------------------------------
 
-    def variable(self, name: str, address: int) -> Value:
-        """The value of a variable at an instruction. Raises ``CannotFetch``."""
-        found = [v for v in self.scopes.variables(address) if v.name == name]
+    def variable(self, name: str, address: int, line: int = 0) -> Value:
+        """The value of a variable at an instruction, of the function that ``line`` is in. Raises ``CannotFetch``."""
+        found = [v for v in self.scopes.variables(address, line) if v.name == name]
         for v in found:
             if self.scopes.place(v, address) is not None:
                 return self.value_of(v, address)

@@ -84,10 +84,11 @@ def add(e: ProbeEvent) -> None:
     try:
         tracefs.write(file, e.definition())
     except KernelError as problem:
-        raise _refused(e, problem) from problem
+        raise refused(e, problem) from problem
 
 
-def _refused(e: ProbeEvent, problem: KernelError) -> Exception:
+def refused(e: ProbeEvent, problem: KernelError) -> Exception:
+    """The kernel's reason, in words that tell what can be had instead."""
     if problem.errno == 2 and not _there(FILES[1] if e.found.path else FILES[0]):
         return ProbeError("this kernel has no dynamic events for that: CONFIG_KPROBE_EVENTS, CONFIG_UPROBE_EVENTS")
     why = problem.where.rpartition("error: ")[2].strip()

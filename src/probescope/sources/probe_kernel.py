@@ -6,7 +6,6 @@ With debug information a place is told from ``_text``, as perf probe does: names
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 
 from probescope.debuginfo import dwarf_expr as ex
 from probescope.debuginfo import vmlinux
@@ -46,18 +45,26 @@ class KernelTarget:
         self.reason = "the kernel's debug information is not here"
         self._elf: ElfFile | None = None
         self._frames: Frames | None = None
+        self._debug: DebugPlaces | None = None
+        self._looked = False
         self._base = 0
 
     # --- debug information --------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def debug(self) -> DebugPlaces | None:
         """``None`` where there is none, for the ``reason``. Raises ``ProbeError`` for a file that the user names and
-        that is another kernel's."""
+        that cannot be used."""
+        if not self._looked:
+            self._looked = True
+            self._debug = self._found()
+        return self._debug
+
+    def _found(self) -> DebugPlaces | None:
         if self.wanted.module:
             self.reason = f"debug information of modules is not read; {self.wanted.module} is known by its BTF"
             return None
-        running = _running_build_id()
+        running = running_build_id()
         release = host().release
         for path in vmlinux.places(release, running, self.wanted.vmlinux):
             found = self._opened(path, running)
@@ -85,12 +92,14 @@ class KernelTarget:
         return DebugPlaces(dwarf, self)
 
     def _offline(self, theirs: str, running: str) -> bool:
-        """Another kernel's file serves only where the user names it, and is told so."""
+        """Another kernel's file serves only where the user names it, and only for looking. Raises ``ProbeError``."""
+        ids = f"its build-id is {theirs[:12]}..., the running kernel's {running[:12]}..."
+        if self.wanted.vmlinux and self.wanted.live:
+            hints = [f"linux-image-{host().release}-dbg has the right one; without -k, BTF tells of parameters"]
+            raise ProbeError(f"{self.wanted.vmlinux} belongs to another build of the kernel: {ids}", hints=hints)
         if not self.wanted.vmlinux:
-            ids = f"its build-id is {theirs[:12]}..., the kernel's {running[:12]}..."
             self.reason = f"the vmlinux that is here belongs to another build ({ids})"
-            return False
-        return True
+        return bool(self.wanted.vmlinux)
 
     def static(self, address: int, near: int) -> Fetch:
         assert self._elf is not None
@@ -169,11 +178,18 @@ class KernelTarget:
         self._on_instruction(spot)
 
         def every(kind: str) -> Iterable[str]:
-            return [v.name for v in debug.scopes.own_variables(spot.address) if kind == "vars" or v.is_parameter]
+            return [
+                v.name for v in debug.scopes.own_variables(spot.address, spot.line) if kind == "vars" or v.is_parameter
+            ]
 
         entered = spot.address == spot.entry and not spot.inlined
         around = Surroundings(
-            self.arch, lambda name: debug.variable(name, spot.address), debug.types, entered, d.place.ret, every
+            self.arch,
+            lambda name: debug.variable(name, spot.address, spot.line),
+            debug.types,
+            entered,
+            d.place.ret,
+            every,
         )
         args, lost = arguments(d, around)
         return FoundProbe(
@@ -244,6 +260,19 @@ class KernelTarget:
         around = Surroundings(self.arch, variable, table, entry, d.place.ret, every)
         return arguments(d, around)
 
+    def parameters(self, name: str) -> list[tuple[str, str]] | None:
+        """(type, name) of a function's parameters, as BTF has them; ``None`` if it does not know the function."""
+        from probescope.sources import btf_text
+
+        where = kernel_functions.find_symbol(name, self.wanted.module)
+        found = kernel_btf.functions(where[1] if where is not None else self.wanted.module)
+        fn = found.find(name) if found is not None else None
+        if fn is None or found is None:
+            return None
+        rows = found.btf.params(found.btf.raw(fn.btf_id).third)
+        texts = [btf_text.declaration(found.btf, t, "").replace(" *", "*") for _, t in rows]
+        return list(zip(texts, [p.name for p in fn.params], strict=False))
+
     def _argument(self, index: int) -> Fetch:
         registers = self.arch.arg_regs
         if index < len(registers):
@@ -281,7 +310,8 @@ class KernelTarget:
         return sorted({n for n, m in kernel_functions.symbols() if not module or m == module})
 
 
-def _running_build_id() -> str:
+def running_build_id() -> str:
+    """Of this machine's kernel, in hex; empty if it has none."""
     try:
         return build_id(host().read_bytes("/sys/kernel/notes"))
     except (OSError, ElfError):

@@ -9,7 +9,7 @@ from probescope.errors import ScriptError
 from probescope.frozen import dataclass, replace
 from probescope.model.arch import Arch
 from probescope.model.fetch import Absolute, Deref, Fetch, Known, Register, Symbol
-from probescope.model.probe_def import ArgDef, ProbeDef, Var
+from probescope.model.probe_def import ArgDef, Element, Member, ProbeDef, Star, Var
 from probescope.model.probe_found import FoundArg
 from probescope.model.types import TypeTable
 from probescope.sources.probe_args import CannotFetch, Chains, Value, Variables
@@ -89,8 +89,8 @@ def leaf(x: Fetch, around: Surroundings) -> Fetch:
             return _moved(around.static(name), offset, x)
         case Deref(x=inner):
             return replace(x, x=leaf(inner, around))
-        case _ if hasattr(x, "x"):
-            return replace(x, x=leaf(x.x, around))
+        case Member(x=inner) | Element(x=inner) | Star(x=inner):
+            return replace(x, x=leaf(inner, around))
         case _:
             return x
 

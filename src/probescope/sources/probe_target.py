@@ -23,7 +23,7 @@ LONGEST_SOURCE = 1 << 24
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """``pid``: whose file system ``binary`` is a path of, 0: ours. ``source``: a folder that paths of source files are
-    looked for in first."""
+    looked for in first. ``live``: what is found is to be probed on this machine, now."""
 
     binary: str = ""
     module: str = ""
@@ -31,6 +31,7 @@ class Wanted:
     source: str = ""
     pid: int = 0
     inlined: bool = True
+    live: bool = False
     debug_dirs: Sequence[str] = ()
 
 

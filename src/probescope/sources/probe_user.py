@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 
 from probescope.debuginfo import dwarf_expr as ex
 from probescope.debuginfo.binary import Binary, FunctionSite
@@ -38,14 +37,22 @@ class ProgramTarget:
         self.label = path
         self.reason = f"{path} has no debug information"
         self._frames: Frames | None = None
+        self._debug: DebugPlaces | None = None
+        self._looked = False
 
     @property
     def arch_name(self) -> str:
         return self.arch.name
 
-    @cached_property
+    @property
     def debug(self) -> DebugPlaces | None:
         """``None`` without debug information, for the ``reason``."""
+        if not self._looked:
+            self._looked = True
+            self._debug = self._opened()
+        return self._debug
+
+    def _opened(self) -> DebugPlaces | None:
         try:
             dwarf = open_dwarf(self.binary)
         except (DwarfError, ElfError) as e:
@@ -163,12 +170,12 @@ class ProgramTarget:
         def variable(name: str) -> Value:
             if debug is None:
                 raise CannotFetch(f"{self.reason}: {name} is not known", f"$arg1 to $arg6 are its arguments; {HOW}")
-            return debug.variable(name, at)
+            return debug.variable(name, at, spot.line)
 
         def every(kind: str) -> Iterable[str]:
             if debug is None:
                 raise ProbeError(f"{self.reason}: its variables are not known", hints=[f"$arg1 to $arg6; {HOW}"])
-            return [v.name for v in debug.scopes.own_variables(at) if kind == "vars" or v.is_parameter]
+            return [v.name for v in debug.scopes.own_variables(at, spot.line) if kind == "vars" or v.is_parameter]
 
         def static(name: str) -> Fetch:
             found = self.binary.elf.symbols().find(name)

@@ -2,6 +2,7 @@
 
     events := item (',' item)*              item  := event | '{' events '}' [':' mods]
     event  := NAME | r[0x]HEX | PMU '/' term (',' term)* '/' | SYSTEM:EVENT | mem:ADDRESS[/LENGTH][:rwx]    [':' mods]
+            | probe([BINARY] DEFINITION)                                             as probescope probe takes them
     term   := NAME ['=' VALUE]              mods  := letters of ukhIGHpPSDWeb
 
 Source: perf-list(1), perf-record(1) and tools/perf/util/parse-events.y as a description of what is accepted.
@@ -73,6 +74,8 @@ class _Parser:
         start = self.at
         if self.text.startswith("mem:", start):
             return self._mem(start)
+        if self.text.startswith("probe(", start):
+            return self._definition(start)
         probe = _PROBE.match(self.text, start)
         if probe:
             hint = f"it is a probe of programs: probescope run -e '{probe[0]}... {{ ... }}'"
@@ -133,6 +136,23 @@ class _Parser:
         if len(set(access)) != len(access):
             raise self.error("an access is named twice", start, self.at)
         return self._made(start, "mem", name="mem", number=int(found[1], 0), length=length, access=access)
+
+    def _definition(self, start: int) -> EventSpec:
+        """``probe(vfs_read count)``, ``probe(/bin/bash readline%return +0($retval):string)``"""
+        from probescope.lang.probe.parser import parse
+
+        depth, end = 0, start + 5
+        while end < len(self.text):
+            depth += {"(": 1, ")": -1}.get(self.text[end], 0)
+            end += 1
+            if not depth:
+                break
+        if depth:
+            raise self.error("this definition has no end", start, len(self.text), "a ')' closes it")
+        inner = self.text[start + 6 : end - 1].strip()
+        binary, _, rest = inner.partition(" ") if inner.startswith("/") else ("", "", inner)
+        self.at = end
+        return self._made(start, "probe", group=binary, probe=parse(rest))
 
     def _made(self, start: int, kind: str, letters: str = "", **parts: object) -> EventSpec:
         modifiers = letters or self._modifiers()

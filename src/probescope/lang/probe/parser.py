@@ -36,6 +36,7 @@ _TYPE = re.compile(
     r"(?:char|u?string|symbol|symstr|([usx])(8|16|32|64)?|b(\d{1,2})@(\d{1,2})/(\d{1,2}))(?:\[(\d{1,4})\])?"
 )
 _TYPES = "u8 to u64, s8 to s64, x8 to x64, u, s, x, char, string, ustring, symbol, b<width>@<offset>/<container>"
+_NOT_WORD = re.compile(r"\W")
 _SPECIALS = "$retval, $comm, $stack, $stackN, $argN, $vars and $params"
 
 
@@ -100,11 +101,15 @@ def _arg(s: Scanner) -> ArgDef:
     user = s.take("@user")
     if not s.done and not s.peek().isspace():
         raise s.error(f"'{s.peek()}' is not expected here", s.at, s.at + 1, "arguments are parted by blanks")
-    return ArgDef(name or last_name(x), x, kind, user, text=s.text[start : s.at], span=s.span(start))
+    shown = name or last_name(x)
+    if not name and kind is not None and isinstance(x, Var):
+        shown = _NOT_WORD.sub("_", f"{x.name}_{kind}")
+    return ArgDef(shown, x, kind, user, text=s.text[start : s.at], span=s.span(start))
 
 
 def last_name(x: Fetch) -> str:
-    """What an argument without a name is called: after the last member, or the variable."""
+    """What an argument without a name is called: after the last member, or the variable. (A variable with a type has
+    that in its name, as perf probe has it.)"""
     match x:
         case Var(name=name) | Member(name=name):
             return name

@@ -79,7 +79,7 @@ def _code(s: Scanner, end: int) -> Place:
     named = _cpp(s, end)
     if named:
         return _behind(s, end, Place(function=named))
-    file = _find(s.text, "+@%", start, end) < 0 and _names_a_file(s.text, start, end)
+    file = _names_a_file(s.text, start, end)
     name = _word(s, end, ";:" if file else ";:+@%")
     if not name:
         raise s.error("the name of a function or file is missing", start, start + 1)
@@ -102,7 +102,7 @@ def _cpp(s: Scanner, end: int) -> str:
 
 def _names_a_file(text: str, start: int, end: int) -> bool:
     at = _find(text, ";:", start, end)
-    return at >= 0 and "." in text[start:at]
+    return at >= 0 and "." in text[start:at] and _find(text, "+@%", start, at) < 0
 
 
 def _word(s: Scanner, end: int, stops: str) -> str:

@@ -1,0 +1,147 @@
+"""Definitions that were used once are remembered by the names of their events, so that ``record -e probe:vfs_read`` and
+``stat -e`` find them: they are put into tracefs for as long as that runs, and no longer.
+
+    $XDG_CACHE_HOME/probescope/probes.json
+    {"probe:vfs_read": {"file": "kprobe_events", "stamp": "<build-id>", "line": "p:probe/vfs_read ..."}}
+
+``stamp``: of the kernel or the binary that the place is in; where that has changed meanwhile, the definition is void.
+The file is ours, yet read as bytes from outside. That it cannot be written is no error.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+
+from probescope.errors import KernelError, ProbeError
+from probescope.kernel import tracefs
+from probescope.kernel.borrowed import Borrowed
+from probescope.kernel.host import host
+from probescope.model.probe_found import ProbeEvent
+from probescope.sources import probe_events
+
+MOST = 1000
+_MOST_BYTES = 1 << 20
+_NAME = re.compile(r"[A-Za-z_]\w{0,63}:[A-Za-z_]\w{0,63}")
+_LINE = re.compile(r"[pr]:[A-Za-z_]\w*/[A-Za-z_]\w* \S+(?: \S+)*")
+_RETURN = "__return"
+
+
+def path() -> str:
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    if not folder.startswith("/"):  # the specification: a relative path is to be ignored
+        folder = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(folder, "probescope", "probes.json")
+
+
+def remember(events: Iterable[ProbeEvent]) -> None:
+    known = _load()
+    for e in events:
+        known.pop(e.name, None)  # the newest come last
+        file = probe_events.FILES[1] if e.found.path else probe_events.FILES[0]
+        known[e.name] = {"file": file, "stamp": stamp(e.found.path), "line": e.definition()}
+    target = path()
+    mine = f"{target}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(mine, "w", encoding="utf-8") as f:
+            json.dump(dict(list(known.items())[-MOST:]), f, indent=1)
+        os.replace(mine, target)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(mine)
+
+
+def _load() -> dict[str, dict[str, str]]:
+    try:
+        with open(path(), "rb") as f:
+            found = json.loads(f.read(_MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    out: dict[str, dict[str, str]] = {}
+    for name, told in found.items() if isinstance(found, dict) else ():
+        texts = isinstance(told, dict) and all(isinstance(v, str) for v in told.values())
+        if _NAME.fullmatch(name) and texts and _LINE.fullmatch(told.get("line", "")):
+            out[name] = told
+    return out
+
+
+def stamp(binary: str) -> str:
+    """What changes when a binary does, or the kernel."""
+    if not binary:
+        from probescope.sources.probe_kernel import running_build_id
+
+        return running_build_id() or host().release
+    try:
+        found = os.stat(binary)
+    except OSError:
+        return ""
+    return f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}"
+
+
+# --- in tracefs for a while -------------------------------------------------------------------------------------------
+
+
+def names() -> list[str]:
+    return list(_load())
+
+
+def lend(group: str, event: str) -> bool:
+    """Puts a remembered definition into tracefs until this process ends; whether there is one. ``readline`` finds what
+    older versions of perf called so: ``readline__return``. Raises ``ProbeError`` where the binary has changed."""
+    known = _load()
+    name = f"{group}:{event}"
+    told = known.get(name) or known.get(name + _RETURN)
+    if told is None:
+        return False
+    head, _, rest = told["line"].partition(" ")
+    if told.get("file") not in probe_events.FILES or "stamp" not in told:
+        return False
+    binary = rest.split(" ", 1)[0].rpartition(":")[0] if told["file"] == probe_events.FILES[1] else ""
+    if told["stamp"] != stamp(binary):
+        raise ProbeError(
+            f"{name} was defined for another {'version of ' + binary if binary else 'kernel'}",
+            hints=["define it again: probescope probe ..."],
+        )
+    put(told["file"], f"{head[0]}:{group}/{event} {rest}", group, event)
+    return True
+
+
+def put(file: str, line: str, group: str, event: str) -> None:
+    """Into tracefs until this process ends, however it does: what undoes it is written down before. Raises
+    ``KernelError``."""
+    borrowed = _borrowed()
+    borrowed.note(file, f"-:{group}/{event}")
+    tracefs.write(file, line)
+
+
+def put_all(events: Sequence[ProbeEvent]) -> None:
+    for e in events:
+        file = probe_events.FILES[1] if e.found.path else probe_events.FILES[0]
+        try:
+            put(file, e.definition(), e.group, e.event)
+        except KernelError as problem:
+            raise probe_events.refused(e, problem) from problem
+
+
+def _borrowed() -> Borrowed:
+    """The one of this process; what runs that died have left behind goes first."""
+    cache = host().cache
+    found = cache.get("probe_events")
+    if not isinstance(found, Borrowed):
+        from probescope.kernel.leftovers import reap
+
+        reap()
+        found = cache["probe_events"] = Borrowed()
+        atexit.register(_close, os.getpid())
+    return found
+
+
+def _close(pid: int) -> None:
+    found = host().cache.get("probe_events")
+    if isinstance(found, Borrowed) and os.getpid() == pid:  # not in a forked child
+        found.close()

@@ -1,0 +1,106 @@
+"""``probescope probe`` beside ``perf probe``: the same events, variables, lines and functions for the same program."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.probe_program import build
+
+pytestmark = pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("probe"))
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+
+
+def both(path, *args):
+    ours = output(sys.executable, "-m", "probescope", "probe", "-q", "-x", path, *args)
+    return output("perf", "probe", "-q", "-x", path, *args), ours
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "work o->in.text:string o->name:string label:string n c d sh",
+        "work o->next->a o->arr[2] o->u1 o->u2 n:u sh:x c:s",
+        "work:4 $vars",
+        "work:6 total i",
+        "work $params",
+        "work%return $retval",
+        "name_of%return +0($retval):string",
+        "helper o->in.a k",
+        "mine:named=work n",
+        "work.c:42 argc",
+        "work;total+=* total",
+        "work.c;if(total>* i",
+        "work+4 %ax:u8 +8(%sp):x64",
+        "main $vars",
+    ],
+)
+def test_definitions_without_optimisation(programs, definition):
+    """The lines for uprobe_events, up to their order and up to how bit fields and statics are written."""
+    theirs, ours = both(programs["plain"], "-D", definition)
+    assert theirs
+    places = [re.sub(r"^(\S+?)(_\d+)? ", r"\1 ", line) for line in ours.splitlines()]
+    assert sorted(places) == sorted(re.sub(r"^(\S+?)(_\d+)? ", r"\1 ", line) for line in theirs.splitlines())
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "work o->in.text:string label n c sh",
+        "work%return $retval",
+        "name_of o->name:string o->arr[3]",
+        "main argc argv",
+    ],
+)
+def test_definitions_with_optimisation(programs, definition):
+    theirs, ours = both(programs["fast"], "-D", definition)
+    assert ours == theirs != ""
+
+
+@pytest.mark.parametrize("which", ["plain", "fast"])
+@pytest.mark.parametrize(
+    ("place", "more"),
+    [
+        ("work", ()),
+        ("work", ("--range",)),
+        ("work:9", ("--externs",)),
+        ("work:9", ("--range", "--externs")),
+        ("main", ("--range",)),
+        ("name_of", ("--filter", "!x* & *o*")),
+    ],
+)
+def test_variables(programs, which, place, more):
+    """Those with a place that perf can tell; constants, which it cannot, come on top."""
+    theirs, ours = both(programs[which], "-V", place, *more)
+    found = [line for line in ours.splitlines() if line in theirs.splitlines()]
+    assert found == theirs.splitlines() != []
+    extra = [line for line in ours.splitlines() if line not in theirs.splitlines()]
+    assert all(re.search(r"\t(total|i|second|o)\b", line) for line in extra), extra
+
+
+@pytest.mark.parametrize("which", ["plain", "fast"])
+@pytest.mark.parametrize("lines", ["work", "work:3-6", "work.c:20+4", "work.c", "helper", "main", "main:2"])
+def test_lines(programs, which, lines):
+    theirs, ours = both(programs[which], "-L", lines)
+    assert ours == theirs != ""
+
+
+def test_functions(programs):
+    """perf lists data too, which cannot be probed."""
+    theirs, ours = both(programs["fast"], "-F")
+    names = set(ours.splitlines())
+    assert {"main", "work", "name_of"} <= names <= set(theirs.splitlines())
+    theirs, ours = both(programs["fast"], "-F", "w*|name_*")
+    assert ours == theirs == "name_of\nwork\n"
