@@ -36,6 +36,7 @@ COLUMN_MODULES = {
     "probescope.collect.columns",
     "probescope.collect.ftrace.live",
     "probescope.collect.ftrace.stacks",
+    "probescope.collect.graph.mixed",
     "probescope.collect.latency.synthetic",
     "probescope.debuginfo.crossrefs",
     "probescope.debuginfo.crossrefs_code",
