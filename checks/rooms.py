@@ -38,6 +38,7 @@ COLUMN_MODULES = {
     "probescope.collect.ftrace.stacks",
     "probescope.collect.graph.mixed",
     "probescope.collect.latency.synthetic",
+    "probescope.collect.recorded.histogram",
     "probescope.debuginfo.crossrefs",
     "probescope.debuginfo.crossrefs_code",
     "probescope.views.graph.others",

@@ -19,6 +19,7 @@ EXAMPLES = """examples:
   probescope hist kmem:kmalloc --keys call_site.sym --values bytes_req,bytes_alloc --sort bytes_alloc.descending
   probescope hist syscalls:sys_enter_read --keys count.log2 --filter 'count > 100'
   probescope hist sched:sched_switch --keys common_stacktrace --seconds 1
+  probescope hist sched:sched_switch --keys next_comm -i trace.dat
   probescope hist 'sched:sched_switch:hist:keys=next_pid:vals=next_prio if next_pid > 0' -f json
 
 modifiers of keys: .hex .sym .sym-offset .syscall .execname .log2 .buckets=N .usecs; of values: .hex .percent .graph
@@ -34,6 +35,7 @@ def parser() -> Parser:
     p.add_argument("-s", "--sort", default="", metavar="FIELD,...", help="keys or values; .descending turns it round")
     p.add_argument("--size", type=int, default=2048, metavar="N", help="keys that there is room for (2048)")
     p.add_argument("--filter", default="", metavar="EXPR", help="only these events: 'next_pid > 0 && prev_prio < 100'")
+    p.add_argument("-i", "--input", default="", metavar="FILE", help="of a recording: trace.dat or perf.data")
     p.add_argument("--seconds", type=_seconds, default=0.0, metavar="S", help="end after so long")
     p.add_argument("--most", type=int, default=0, metavar="N", help="print the last N rows, which are the largest")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default), or json")
@@ -50,6 +52,9 @@ def main(argv: list[str]) -> int:
     cut = argv.index("--") if "--" in argv else len(argv)
     args = parser().parse_args(argv[:cut])
     event, trigger = asked(args)
+    if args.input:
+        show(recorded(args.input, event, trigger), args)
+        return 0
     found, code = count(event, trigger, tuple(argv[cut + 1 :]), args.seconds)
     show(found, args)
     return code
@@ -97,6 +102,15 @@ def count(event: str, trigger: str, command: tuple[str, ...], seconds: float) ->
             pass
         held.trigger(event, paused)
         return held.histograms(event), meanwhile.exit_code
+
+
+def recorded(path: str, event: str, trigger: str) -> list[Histogram]:
+    from probescope.collect.recorded.histogram import histogram
+    from probescope.formats.sniff import open_recording
+    from probescope.formats.tracetext.hist import parse_trigger
+
+    with open_recording(path) as recording:
+        return [histogram(recording, event, parse_trigger(trigger))]
 
 
 def lacking(event: str, keys: list[str], condition: str) -> SessionError:

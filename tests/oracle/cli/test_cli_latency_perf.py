@@ -64,3 +64,31 @@ def test_the_same_as_from_perf_script(recording):
     assert {name: total[name] for name in wanted} == wanted
     assert case["latency_ns"] == wanted["max_ns"]
     assert sum(count for _, _, count in total["histogram"]) == wanted["count"]
+
+
+def test_counted_by_fields(recording):
+    """``hist -i``: each next_pid as often as perf script's text has it, with the sums of next_prio."""
+    text = subprocess.run(
+        [perf(), "script", "-F", "event,trace", "-i", str(recording)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=True,
+        timeout=120,
+    ).stdout
+    wanted: dict[int, tuple[int, int]] = {}
+    for pid, prio in re.findall(r" next_pid=(\d+) next_prio=(\d+)", text):
+        count, total = wanted.get(int(pid), (0, 0))
+        wanted[int(pid)] = count + 1, total + int(prio)
+    keys = ["--keys", "next_pid", "--values", "next_prio", "--sort", "next_prio.descending"]
+    done = subprocess.run(
+        [sys.executable, "-m", "probescope", "hist", "sched:sched_switch", *keys, "-i", str(recording), "-f", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    entries = json.loads(done.stdout)["entries"]
+    values = [tuple(e["values"].values()) for e in entries]
+    assert {e["keys"]["next_pid"]: v for e, v in zip(entries, values, strict=True)} == wanted
+    assert [v[1] for v in values] == sorted((v[1] for v in values), reverse=True)
