@@ -73,7 +73,7 @@ def _visible(args: argparse.Namespace, debug: DebugPlaces, spot: Spot, accepts: 
     from probescope.debuginfo.dwarf_declared import declared
     from probescope.debuginfo.dwarf_scope import globals_of
 
-    for v in debug.scopes.own_variables(spot.address, spot.line):
+    for v in debug.scopes.own_variables(spot.address, spot.owner):
         known = debug.scopes.place(v, spot.address) is not None
         listed = args.range and not known and debug.scopes.expression(v.die, spot.address) == b""
         if not accepts(v.name) or not (known or listed):

@@ -31,13 +31,15 @@ _CODE = frozenset({c.TAG_SUBPROGRAM, c.TAG_INLINED})
 
 
 class Spot(NamedTuple):
-    """``entry``: where the function (or its inlined copy) that has the address begins; ``name`` of it."""
+    """``entry``: where the function (or its inlined copy) that has the address begins; ``name`` of it. ``owner``: whose
+    variables come first, as a place among what is around the address; -1: the innermost function."""
 
     address: int
     name: str
     entry: int
     inlined: bool = False
     line: int = 0
+    owner: int = -1
 
 
 class CodeLine(NamedTuple):

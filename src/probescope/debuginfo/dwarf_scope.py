@@ -71,11 +71,11 @@ class Scopes:
 
     # --- variables ----------------------------------------------------------------------------------------------------
 
-    def variables(self, address: int, line: int = 0) -> Iterator[Variable]:
-        """All that are in scope: first those of the function that ``line`` is in (0: of the innermost), from its
-        innermost block on; then those of what is inlined there, and those of its callers."""
+    def variables(self, address: int, owner: int = -1) -> Iterator[Variable]:
+        """All that are in scope: first those of the function at place ``owner`` of ``around`` (-1: of the innermost),
+        from its innermost block on; then those of what is inlined there, and those of its callers."""
         chain = self.around(address)
-        start = self._owner(chain, line)
+        start = _start(chain, owner)
         end = next((i for i in range(start + 1, len(chain)) if chain[i].tag in _CODE), len(chain))
         scopes = (*reversed(chain[start:end]), *reversed(chain[end:]), *reversed(chain[:start]))
         for count, v in enumerate(v for scope in scopes for v in _declared_in(scope)):
@@ -83,18 +83,11 @@ class Scopes:
                 return
             yield v
 
-    def own_variables(self, address: int, line: int = 0) -> Iterator[Variable]:
-        """Those of the function that ``line`` is in, and of what is inlined in it there; outermost block first."""
+    def own_variables(self, address: int, owner: int = -1) -> Iterator[Variable]:
+        """Those of the function at place ``owner``, and of what is inlined in it there; outermost block first."""
         chain = self.around(address)
-        for scope in chain[self._owner(chain, line) :]:
+        for scope in chain[_start(chain, owner) :]:
             yield from _declared_in(scope)
-
-    def _owner(self, chain: tuple[Die, ...], line: int) -> int:
-        """The place in the chain of the function that begins last before a line; of the innermost one, if it is told no
-        line."""
-        functions = [i for i, d in enumerate(chain) if d.tag in _CODE]
-        before = [i for i in functions if line and 0 < line_of(chain[i]) <= line]
-        return max(before, key=lambda i: (line_of(chain[i]), i)) if before else max(functions, default=0)
 
     def global_variable(self, name: str, address: int) -> Variable | None:
         """Of the unit that an address is in; else of any that defines one."""
@@ -151,6 +144,12 @@ class Scopes:
         if isinstance(place, ex.Held) and place.name:
             return ex.Near(place.name, 0)
         return place if isinstance(place, ex.Near) else None
+
+
+def _start(chain: tuple[Die, ...], owner: int) -> int:
+    if 0 <= owner < len(chain):
+        return owner
+    return max((i for i, d in enumerate(chain) if d.tag in _CODE), default=0)
 
 
 def _declared_in(scope: Die) -> Iterator[Variable]:

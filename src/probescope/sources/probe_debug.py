@@ -15,7 +15,7 @@ from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_find import Finder, entry_of
 from probescope.debuginfo.dwarf_lines import ends_with
-from probescope.debuginfo.dwarf_places import Functions, SourceLines, Spot
+from probescope.debuginfo.dwarf_places import CodeLine, Functions, SourceLines, Spot
 from probescope.debuginfo.dwarf_scope import Scopes, Variable, line_of
 from probescope.debuginfo.dwarf_types import DwarfTypes, Names
 from probescope.errors import ProbeError
@@ -86,18 +86,33 @@ class DebugPlaces:
             out += self.functions.entries(die, inlined=inlined and not place.ret, skip=plain)
         return [s._replace(address=s.address + place.offset) for s in _once(out)]
 
-    def _spot(self, address: int, line: int = 0) -> Spot:
-        die = self.scopes.function(address)
-        if die is None:
-            return Spot(address, "", address, line=line)
-        return Spot(address, die.full_name(), entry_of(die) or address, die.tag == c.TAG_INLINED, line)
+    def _spot(self, address: int, row: CodeLine | None = None) -> Spot:
+        """``row``: the line that the address is of."""
+        chain = self.scopes.around(address)
+        owner = self._owner(chain, row)
+        if not chain:
+            return Spot(address, "", address, line=row.line if row is not None else 0)
+        die = chain[owner]
+        line = row.line if row is not None else 0
+        return Spot(address, die.full_name(), entry_of(die) or address, die.tag == c.TAG_INLINED, line, owner)
+
+    def _owner(self, chain: tuple[Die, ...], row: CodeLine | None) -> int:
+        """The function that a line is written in: of those around, which may be inlined from other files, the one that
+        begins last before it in the same file. Without a line the innermost one."""
+        functions = [i for i, d in enumerate(chain) if d.tag in (c.TAG_SUBPROGRAM, c.TAG_INLINED)]
+        if row is not None:
+            same = [i for i in functions if self.lines.path_of(chain[i]) == row.path]
+            before = [i for i in same if 0 < line_of(chain[i]) <= row.line]
+            if before:
+                return max(before, key=lambda i: (line_of(chain[i]), i))
+        return max(functions, default=-1)
 
     def _at_lines(self, place: Place, dies: list[Die]) -> list[Spot]:
         out: list[Spot] = []
         for die in dies:
             line, file = line_of(die) + (place.line or 0), self.lines.path_of(die)
             found = self.functions.at_line([die.unit], file, {line})
-            out += [self._spot(row.address, row.line)._replace(name=die.full_name()) for row in found]
+            out += [self._spot(row.address, row)._replace(name=die.full_name()) for row in found]
         if not out:
             raise self._no_code(place, dies)
         return _once(out)
@@ -127,14 +142,14 @@ class DebugPlaces:
             raise ProbeError(f"{place.file} may be any of {', '.join(paths[:6])}", hints=["write more of the path"])
         if place.lazy:
             wanted = _matching(place, paths, texts)
-            return _once([self._spot(r.address, r.line) for r in self.functions.at_line(units, paths[0], wanted)])
+            return _once([self._spot(r.address, r) for r in self.functions.at_line(units, paths[0], wanted)])
         found = list(self.functions.at_line(units, place.file, {place.line or 0}))
         if not found:
             known = sorted({r.line for u in units for r in self.lines.rows(u) if ends_with(r.path, place.file)})
             near = [n for n in known if n > (place.line or 0)][:1], [n for n in known if n < (place.line or 0)][-1:]
             hints = [f"line {n} has code: {place.file}:{n}" for n in (*near[1], *near[0])]
             raise ProbeError(f"there is no code at line {place.line} of {place.file}", hints=hints)
-        return _once([self._spot(r.address, r.line) for r in found])
+        return _once([self._spot(r.address, r) for r in found])
 
     def _labels(self, place: Place, dies: list[Die]) -> Iterator[Spot]:
         known: list[str] = []
@@ -160,15 +175,15 @@ class DebugPlaces:
                 for row in self.lines.of_function(code):
                     if row.path == file and row.line in wanted:
                         found = True
-                        yield self._spot(row.address, row.line)._replace(name=die.full_name())
+                        yield self._spot(row.address, row)._replace(name=die.full_name())
         if not found:
             raise ProbeError(f"no line of {place.function} with code matches '{place.lazy}'")
 
     # --- variables ----------------------------------------------------------------------------------------------------
 
-    def variable(self, name: str, address: int, line: int = 0) -> Value:
-        """The value of a variable at an instruction, of the function that ``line`` is in. Raises ``CannotFetch``."""
-        found = [v for v in self.scopes.variables(address, line) if v.name == name]
+    def variable(self, name: str, address: int, owner: int = -1) -> Value:
+        """The value of a variable at an instruction, those of the function ``Spot.owner`` first. Raises ``CannotFetch``."""
+        found = [v for v in self.scopes.variables(address, owner) if v.name == name]
         for v in found:
             if self.scopes.place(v, address) is not None:
                 return self.value_of(v, address)

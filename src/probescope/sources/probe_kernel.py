@@ -179,13 +179,13 @@ class KernelTarget:
 
         def every(kind: str) -> Iterable[str]:
             return [
-                v.name for v in debug.scopes.own_variables(spot.address, spot.line) if kind == "vars" or v.is_parameter
+                v.name for v in debug.scopes.own_variables(spot.address, spot.owner) if kind == "vars" or v.is_parameter
             ]
 
         entered = spot.address == spot.entry and not spot.inlined
         around = Surroundings(
             self.arch,
-            lambda name: debug.variable(name, spot.address, spot.line),
+            lambda name: debug.variable(name, spot.address, spot.owner),
             debug.types,
             entered,
             d.place.ret,

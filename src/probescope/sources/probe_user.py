@@ -170,12 +170,12 @@ class ProgramTarget:
         def variable(name: str) -> Value:
             if debug is None:
                 raise CannotFetch(f"{self.reason}: {name} is not known", f"$arg1 to $arg6 are its arguments; {HOW}")
-            return debug.variable(name, at, spot.line)
+            return debug.variable(name, at, spot.owner)
 
         def every(kind: str) -> Iterable[str]:
             if debug is None:
                 raise ProbeError(f"{self.reason}: its variables are not known", hints=[f"$arg1 to $arg6; {HOW}"])
-            return [v.name for v in debug.scopes.own_variables(at, spot.line) if kind == "vars" or v.is_parameter]
+            return [v.name for v in debug.scopes.own_variables(at, spot.owner) if kind == "vars" or v.is_parameter]
 
         def static(name: str) -> Fetch:
             found = self.binary.elf.symbols().find(name)
