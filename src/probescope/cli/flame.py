@@ -124,7 +124,7 @@ def _read(name: str, args: argparse.Namespace, into: StackSamples | None = None)
     if name == "-" and sys.stdin.isatty():
         hints = ["probescope flame FILE, or pipe folded stacks into it", "probescope flame --help"]
         raise UsageError("there are no stacks to draw", hints=hints)
-    if name != "-" and _is_recording(name):
+    if _is_recording(name):
         found = _recorded(name, args)
         return found if into is None else read_folded(folded(found), name, into=into)
     if name == "-":
@@ -137,11 +137,10 @@ def _read(name: str, args: argparse.Namespace, into: StackSamples | None = None)
 
 
 def _is_recording(name: str) -> bool:
-    try:
-        with open(os.path.join(name, "data") if os.path.isdir(name) else name, "rb") as f:
-            return f.read(8) in {b"PERFILE2", b"2ELIFREP", b"PERFFILE"}
-    except OSError:
-        return False
+    from probescope.formats.sniff import recording_kind
+
+    kind = recording_kind(name)
+    return bool(kind) and not (kind == "perf.data" and name == "-")
 
 
 def _recorded(name: str, args: argparse.Namespace, *, live: bool = False) -> StackSamples:
