@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from probescope.collect.session import Session
     from probescope.diagnostics import Diagnostic
     from probescope.errors import LimitError, UsageError
-    from probescope.formats.sniff import AnyRecording
     from probescope.ir.program import Program
     from probescope.live import LiveSession
     from probescope.model.probe import ProbeSpec
     from probescope.model.recording import Recording
+    from probescope.opened import OpenRecording
     from probescope.plan.events import StreamPlan
     from probescope.plan.explanation import Explained
     from probescope.plan.request import BpfPlan
@@ -257,13 +257,14 @@ def run(
     return LiveSession(build(request))
 
 
-def open(path: str) -> AnyRecording:  # noqa: A001 - probescope.open
+def open(path: str, *, fresh: bool = False, memory: str = "") -> OpenRecording:  # noqa: A001 - probescope.open
     """A recording to be read: perf.data (file or directory), trace.dat, or what trace files, trace-cmd report and perf
-    script print. Its ``batches()`` are columns. Use it as a context manager. Raises UsageError where it cannot be
-    opened, FormatError where it is neither."""
-    from probescope.recorded import opened
+    script print. Its ``batches()`` are columns; ``query(sql)`` asks its tables, which are made once and kept
+    (``fresh``: made anew; ``memory``: most that a query may use, as ``2GB``). Use it as a context manager. Raises
+    UsageError where it cannot be opened, FormatError where it is neither."""
+    from probescope.opened import OpenRecording
 
-    return opened(os.fspath(path))
+    return OpenRecording(path, fresh=fresh, memory=memory)
 
 
 def record(

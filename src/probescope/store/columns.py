@@ -70,3 +70,8 @@ def created(table: Table) -> str:
     """The statement that makes it."""
     columns = ", ".join(f"{quoted(c.name)} {c.type}" for c in table.columns)
     return f"create table {quoted(table.name)} ({columns})"
+
+
+def literal(text: str) -> str:
+    """A text as SQL takes it."""
+    return "'" + text.replace("'", "''") + "'"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from probescope.diagnostics import NOWHERE, Diagnostic, Source, Span, nearest
 from probescope.errors import LimitError, ProbescopeError, ScriptError, UsageError
@@ -13,6 +15,7 @@ from probescope.errors import LimitError, ProbescopeError, ScriptError, UsageErr
 if TYPE_CHECKING:
     import duckdb
 
+T = TypeVar("T")
 INSTALL = "pip install 'probescope[tables]'"
 
 
@@ -32,6 +35,36 @@ def connect(path: str = ":memory:", *, memory: str = "1GB", temporary: str = "")
     if temporary:
         settings["temp_directory"] = temporary
     return duckdb.connect(path, config=settings)
+
+
+def interruptible(db: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
+    """Done by a thread of its own, so that Ctrl-C is heard meanwhile: DuckDB itself does not listen. Raises what
+    ``work`` raises, and KeyboardInterrupt when the query has come to rest."""
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    found: list[T] = []
+    failed: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except BaseException as e:  # noqa: BLE001 - it is raised in the thread that waits
+            failed.append(e)
+        finally:
+            done.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        done.wait()
+    except BaseException:
+        while not done.is_set():  # it may not have begun yet to do what can be interrupted
+            db.interrupt()
+            done.wait(0.05)
+        raise
+    if failed:
+        raise failed[0]
+    return found[0]
 
 
 @contextmanager
@@ -87,6 +120,29 @@ def _hints(found: dict[str, Any], more: list[str], known: Callable[[str], Iterab
     guesses = [g for g in str(found.get("candidates", "")).replace('"', "").split(",") if g.strip()]
     near = [f"did you mean {g.strip()}?" for g in guesses[:3]]
     return near or [line for line in more[:2] if line and not line.startswith("LINE")]
+
+
+_BARRED = ("ATTACH", "COPY", "COPY_DATABASE", "DETACH", "EXPORT", "LOAD", "PREPARE", "EXECUTE")
+"""Statements that reach beyond tables, or hide one that does. DuckDB's own fence lets them at folders of Parquet."""
+_EXPLAIN = re.compile(r"\s*explain\s+(?:analyze\s+)?(?:\([^()]*\)\s*)?", re.IGNORECASE)
+
+
+def check(db: duckdb.DuckDBPyConnection, text: str) -> None:
+    """Raises UsageError for statements that are not for queries, ScriptError where the text is no SQL."""
+    with told(text):
+        statements = db.extract_statements(text)
+    if not statements:
+        raise UsageError("nothing is asked", hints=["select count(*) from event"])
+    for statement in statements:
+        kind = statement.type.name
+        if kind == "EXPLAIN":
+            inner = _EXPLAIN.match(statement.query)
+            rest = statement.query[inner.end() :] if inner else ""
+            if not rest.strip() or _EXPLAIN.match(rest):
+                raise _refused("EXPLAIN of this is not understood")
+            check(db, rest)
+        elif kind in _BARRED:
+            raise _refused(f"{kind.replace('_', ' ')} is not for queries")
 
 
 def meant(name: str, names: Iterable[str]) -> list[str]:

@@ -37,9 +37,11 @@ def make(
 def _walk(
     path: str, db: duckdb.DuckDBPyConnection, step: Callable[[int, int, str], None], search: Search | None
 ) -> None:
-    from probescope.formats.sniff import open_recording
+    from probescope.formats.sniff import open_recording, recording_kind
+    from probescope.sources.known_formats import known_formats
     from probescope.store.build.builder import Builder
     from probescope.store.build.reading import source_of
 
-    with open_recording(path) as recording:
+    known = known_formats() if recording_kind(path).startswith("text") else None
+    with open_recording(path, known) as recording:
         Builder(source_of(recording, search), db, step).build()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from probescope.errors import UsageError
-from probescope.store.duck import told
+from probescope.store.duck import interruptible, told
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,7 +39,7 @@ class Result:
         """Some rows at a time."""
         while True:
             with told(self._text, self._known):
-                chunk = self._cursor.fetchmany(rows)
+                chunk = interruptible(self._cursor, lambda: self._cursor.fetchmany(rows))
             if not chunk:
                 return
             yield chunk
@@ -54,7 +54,7 @@ class Result:
     def numpy(self) -> dict[str, np.ndarray[Any, Any]]:
         """Columns; with NULL in them, masked ones."""
         with told(self._text, self._known):
-            found = self._cursor.fetchnumpy()
+            found = interruptible(self._cursor, self._cursor.fetchnumpy)
         return dict(zip(self.columns, found.values(), strict=True)) if len(found) == len(self.columns) else found
 
     def arrow(self) -> Any:

@@ -1,6 +1,6 @@
 """Stores that are open: one connection, in which every table is a view over the stores of all recordings.
 
-    s0.event  s1.event      the stores, attached read-only
+    s0.event  s1.event      the stores, attached read-only, or folders of Parquet files
          `──────┴──► event  their rows together: numbers shifted so that they stay unique, times by the offset that was
                             asked for, and a column `recording`
 
@@ -9,15 +9,16 @@ Queries reach nothing else: no file, no network, no extension, and no way to cha
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from probescope.errors import UsageError
-from probescope.frozen import dataclass
 from probescope.store import library
-from probescope.store.columns import NS, Column, Table, quoted
-from probescope.store.duck import connect, meant, told
+from probescope.store.columns import NS, Column, Table, literal, quoted
+from probescope.store.duck import check, connect, interruptible, meant, told
+from probescope.store.parts import Part
 from probescope.store.result import Result
 from probescope.store.schema import BY_NAME, FIELDS, RECORDING, TABLES
 
@@ -30,18 +31,11 @@ OWN = Column("recording", "INTEGER", "the recording", refers="recording")
 """What every table has beside its own columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """``database``: a store; ``offset`` in ns is added to its times."""
-
-    database: str
-    offset: int = 0
-
-
 class Stores:
     """Use it as a context manager, or ``close`` it. May be used by one thread at a time; ``interrupt`` by any."""
 
     def __init__(self, parts: Sequence[Part], *, memory: str = MEMORY, threads: int = 0) -> None:
+        self._parts = tuple(parts)
         self._folder = tempfile.TemporaryDirectory(prefix="probescope-query-")
         self._db = connect(memory=memory, temporary=self._folder.name)
         self._kinds: dict[str, Table] = {}
@@ -49,7 +43,7 @@ class Stores:
         self._lacking: dict[str, tuple[str, ...]] = {}
         try:
             with told():
-                self._open(parts, threads)
+                self._open(threads)
         except BaseException:
             self.close()
             raise
@@ -61,13 +55,33 @@ class Stores:
         for mistakes, with their places, UsageError for what is not allowed, LimitError where memory or room for
         temporary files does not suffice."""
         cursor = self._db.cursor()
+        check(cursor, sql)
         with told(sql, self.known):
-            cursor.execute(sql, params or None)
+            interruptible(cursor, lambda: cursor.execute(sql, params or None))
         return Result(cursor, sql, self.known)
 
     def interrupt(self) -> None:
         """Ends a query that runs, from another thread."""
         self._db.interrupt()
+
+    def write_parquet(self, sql: str, file: BinaryIO) -> int:
+        """What a query finds, as Parquet: the number of rows. Raises as ``query`` does."""
+        import shutil
+
+        path = os.path.join(self._folder.name, "result.parquet")
+        text = sql.strip().rstrip(";")
+        cursor = self._db.cursor()
+        check(cursor, text)
+        with told(text, self.known):
+            cursor.execute(f"create or replace temp view result as {text}")
+        with told("", self.known):
+            copy = f"copy result to {literal(path)} (format parquet, compression zstd)"
+            interruptible(cursor, lambda: cursor.execute(copy))
+            found = cursor.fetchone()
+        with open(path, "rb") as made:
+            shutil.copyfileobj(made, file)
+        os.unlink(path)
+        return int(found[0]) if found else 0
 
     @property
     def tables(self) -> dict[str, Table]:
@@ -106,20 +120,27 @@ class Stores:
 
     # --- opening
 
-    def _open(self, parts: Sequence[Part], threads: int) -> None:
-        db = self._db
+    def _open(self, threads: int) -> None:
+        db, parts = self._db, self._parts
         for i, part in enumerate(parts):
-            path = part.database.replace("'", "''")
-            db.execute(f"attach '{path}' as s{i} (read_only)")
-        bases = _bases(db, len(parts))
-        _together(db, parts, bases)
-        self._kinds, there = _kinds(db, len(parts))
+            part.attach(db, i)
+        bases = _bases(db, parts)
+        for table in TABLES:
+            selects = [_select(table, i, part, bases[i]) for i, part in enumerate(parts)]
+            db.execute(f"create view {quoted(table.name)} as {' union all '.join(selects)}")
+        self._kinds, there = _kinds(db, parts)
         for table in self._kinds.values():
             _kind_view(db, table, parts, bases, there[table.name])
         self._library()
+        self._lock(threads)
+
+    def _lock(self, threads: int) -> None:
+        db = self._db
         db.execute(f"set max_temp_directory_size = '{MOST_TEMPORARY}'")
         if threads:
             db.execute(f"set threads = {int(threads)}")
+        folders = [self._folder.name, *(p.path for p in self._parts if os.path.isdir(p.path))]
+        db.execute(f"set allowed_directories = [{', '.join(literal(f) for f in folders)}]")
         db.execute("set enable_external_access = false; set lock_configuration = true")
 
     def _library(self) -> None:
@@ -145,31 +166,24 @@ class Stores:
         self.close()
 
 
-def _together(db: duckdb.DuckDBPyConnection, parts: Sequence[Part], bases: list[dict[str, int]]) -> None:
-    """The views of the tables that every store has."""
-    for table in TABLES:
-        selects = [_select(table, i, part.offset, bases[i]) for i, part in enumerate(parts)]
-        db.execute(f"create view {quoted(table.name)} as {' union all '.join(selects)}")
-
-
-def _bases(db: duckdb.DuckDBPyConnection, count: int) -> list[dict[str, int]]:
+def _bases(db: duckdb.DuckDBPyConnection, parts: Sequence[Part]) -> list[dict[str, int]]:
     """Of each store what is added to the numbers of each table's rows."""
     base = dict.fromkeys(BY_NAME, 0)
     out: list[dict[str, int]] = []
-    for i in range(count):
+    for i, part in enumerate(parts):
         out.append(dict(base))
-        for table in TABLES if count > 1 else ():
+        for table in TABLES if len(parts) > 1 else ():
             if table.key:
-                row = db.execute(f"select max({table.key}) from s{i}.{quoted(table.name)}").fetchone()
+                row = db.execute(f"select max({table.key}) from {part.source(i, table.name)}").fetchone()
                 base[table.name] += 1 + int(row[0]) if row and row[0] is not None else 0
     return out
 
 
-def _select(table: Table, i: int, offset: int, bases: Mapping[str, int]) -> str:
-    columns = [_shifted(c, offset, bases, table) for c in table.columns]
+def _select(table: Table, i: int, part: Part, bases: Mapping[str, int]) -> str:
+    columns = [_shifted(c, part.offset, bases, table) for c in table.columns]
     if table is not RECORDING:
         columns.append(f"{i}::integer as recording")
-    return f"select {', '.join(columns)} from s{i}.{quoted(table.name)}"
+    return f"select {', '.join(columns)} from {part.source(i, table.name)}"
 
 
 def _shifted(c: Column, offset: int, bases: Mapping[str, int], table: Table) -> str:
@@ -183,17 +197,12 @@ def _shifted(c: Column, offset: int, bases: Mapping[str, int], table: Table) -> 
     return name
 
 
-def _kinds(db: duckdb.DuckDBPyConnection, count: int) -> tuple[dict[str, Table], dict[str, list[int]]]:
+def _kinds(db: duckdb.DuckDBPyConnection, parts: Sequence[Part]) -> tuple[dict[str, Table], dict[str, list[int]]]:
     """Tables of the kinds of events, with the columns of all stores; and which stores have them."""
     out: dict[str, dict[str, Column]] = {}
     there: dict[str, list[int]] = {}
-    for i in range(count):
-        rows = db.execute(
-            "select table_name, column_name, data_type from duckdb_columns() where database_name = ?"
-            " order by table_oid, column_index",
-            [f"s{i}"],
-        ).fetchall()
-        for table, column, kind in rows:
+    for i, part in enumerate(parts):
+        for table, column, kind in part.described(db, i):
             if table not in BY_NAME:
                 out.setdefault(table, {}).setdefault(column, _described(column, kind))
                 if i not in there.setdefault(table, []):
@@ -212,6 +221,6 @@ def _kind_view(
     selects: list[str] = []
     for i in there:
         own = ", ".join(_shifted(c, parts[i].offset, bases[i], table) for c in FIELDS)
-        source = f"s{i}.{quoted(table.name)}"
+        source = parts[i].source(i, table.name)
         selects.append(f"select {own}, * exclude ({shared}), {i}::integer as recording from {source}")
     db.execute(f"create view {quoted(table.name)} as {' union all by name '.join(selects)}")

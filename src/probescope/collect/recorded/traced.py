@@ -27,14 +27,17 @@ KERNEL_MARK = (1 << 64) - 128
 
 class Traced:
     """Satisfies ``model.recording.Recording``, and what a ``PerfData`` is asked for beside it. Closes what it is
-    made of."""
+    made of. ``processes``: threads are taken for their processes, and named as side-band would; else nothing is said
+    that ftrace does not know."""
 
     tracing = None
     build_ids = ()
     groups = ()
     features: dict[str, Any]
 
-    def __init__(self, trace: TraceDat | TraceText) -> None:
+    def __init__(self, trace: TraceDat | TraceText, *, processes: bool = True) -> None:
+        self._processes = processes
+        self.comms = trace.comms
         self.trace = trace
         self.name = trace.name
         self.symbols = trace.symbols
@@ -54,15 +57,15 @@ class Traced:
     def batches(self) -> Iterator[EventBatch]:
         import numpy as np
 
-        stacks = KernelStacks(self.trace)  # type: ignore[arg-type]
-        names: tuple[tuple[int, SideRecord], ...] = tuple(
-            (0, Named(pid=tid, tid=tid, comm=comm)) for tid, comm in self.trace.comms.items()
-        )
+        stacks = KernelStacks(self.trace)
+        known = self.comms.items() if self._processes else ()
+        names: tuple[tuple[int, SideRecord], ...] = tuple((0, Named(pid=t, tid=t, comm=comm)) for t, comm in known)
         for batch in self.trace.batches():
             numbers, others = stacks.of(batch)
             between, names = (*names, *batch.between), ()
             chains = None if numbers is None else self._chains(stacks, numbers)
-            one = replace(batch, pid=batch.tid, stacks=chains, between=between)
+            pid = batch.tid if self._processes else batch.pid
+            one = replace(batch, pid=pid, stacks=chains, between=between)
             yield one if others is None else _some(one, np.flatnonzero(others))
 
     @staticmethod

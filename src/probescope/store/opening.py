@@ -1,0 +1,75 @@
+"""Recordings by their names, to be asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from probescope.errors import UsageError
+from probescope.store.cache import Kept, store_of
+from probescope.store.parts import Part, is_parquet, parquet_part
+from probescope.store.session import MEMORY, Stores
+
+if TYPE_CHECKING:
+    from probescope.collect.recorded.search import Search
+
+    Step = Callable[[int, int, str], None]
+
+SECOND = 10**9
+
+
+class Asked(Stores):
+    """Stores of recordings. ``paths``: files, directories of perf, folders of Parquet, or ``-``; each with what is
+    added to its times, in ns. ``fresh``: they are built anew. ``step``: called while one is built. ``search``: how
+    names are looked for, ``names`` the same as a text. Raises UsageError, FormatError, LimitError."""
+
+    def __init__(
+        self,
+        paths: Sequence[tuple[str, int]],
+        *,
+        fresh: bool = False,
+        step: Step = lambda *_: None,
+        search: Callable[[str], Search | None] = lambda _: None,
+        names: str = "",
+        memory: str = MEMORY,
+        threads: int = 0,
+    ) -> None:
+        self._kept: list[Kept] = []
+        parts: list[Part] = []
+        try:
+            for path, offset in paths:
+                if is_parquet(path):
+                    parts.append(parquet_part(path, offset))
+                    continue
+                kept = store_of(path, fresh=fresh, step=step, search=search(path), names=names)
+                self._kept.append(kept)
+                parts.append(Part(kept.path, offset))
+            super().__init__(parts, memory=memory, threads=threads)
+        except BaseException:
+            self._let_go()
+            raise
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self._parts
+
+    def close(self) -> None:
+        super().close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        for kept in self._kept:
+            kept.close()
+
+
+def named(word: str) -> tuple[str, int]:
+    """``FILE``, or ``FILE@SECONDS`` with what is to be added to its times. Raises UsageError."""
+    path, at, seconds = word.rpartition("@")
+    if not at or not path or os.path.exists(word):
+        return word, 0
+    try:
+        return path, round(float(seconds) * SECOND)
+    except (ValueError, OverflowError):
+        hints = ["host.dat guest.dat@-1.25 moves the second one back by 1.25 s"]
+        raise UsageError(f"'{seconds}' is no number of seconds to move {path} by", hints=hints) from None
