@@ -14,7 +14,9 @@ from probescope.errors import UsageError
 if TYPE_CHECKING:
     from probescope.api import Built, Request
     from probescope.formats.sniff import AnyRecording
+    from probescope.ir.program import Program
     from probescope.lang.bt.check_program import Environment
+    from probescope.model.recording import Recording
 
 
 def build(request: Request) -> Built:
@@ -71,9 +73,24 @@ def build_on(request: Request, recording: AnyRecording) -> Built:
     done = compile_script(Source(request.name, request.text), environment(request, recording))
     comms = any(e.sampled for e in recording.events)
     wall = getattr(recording, "features", {}).get("CLOCK_DATA") is not None
-    found = Recorded(request.input, recording.events, recording.machine, comms, wall)
+    replayed = _stacked(recording, done.program)
+    found = Recorded(request.input, replayed.events, recording.machine, comms, wall)
     plan = plan_replay(done.program, found, by_rows, pid=request.pid)
-    return Built(request, done.program, plan, (*done.warnings, *plan.warnings), recording)
+    return Built(request, done.program, plan, (*done.warnings, *plan.warnings), replayed)
+
+
+def _stacked(recording: AnyRecording, program: Program) -> Recording:
+    """Stacks of ftrace are events of their own: they go to those that they are of, where a program asks for them."""
+    from probescope.formats.tracedat.reader import TraceDat
+    from probescope.formats.tracetext.reader import TraceText
+    from probescope.ir.needs import needs
+
+    asks = any(s.startswith("kstack") for c in program.clauses for s in needs(c).stacks)
+    if not asks or not isinstance(recording, TraceDat | TraceText):
+        return recording
+    from probescope.collect.recorded.traced import Traced
+
+    return Traced(recording, processes=False)
 
 
 def environment(request: Request, recording: AnyRecording) -> Environment:

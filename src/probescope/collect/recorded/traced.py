@@ -36,7 +36,7 @@ class Traced:
     features: dict[str, Any]
 
     def __init__(self, trace: TraceDat | TraceText, *, processes: bool = True) -> None:
-        self._processes = processes
+        self._processes, self.alone = processes, not processes
         self.comms = trace.comms
         self.trace = trace
         self.name = trace.name

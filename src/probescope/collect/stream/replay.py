@@ -32,7 +32,7 @@ class ReplaySide(StreamSide):
     """The recording is closed with the session."""
 
     def __init__(self, program: Program, plan: StreamPlan, options: SessionOptions, recording: Recording) -> None:
-        alone = all(not e.sampled for e in recording.events)  # of ftrace: without side-band
+        alone = getattr(recording, "alone", all(not e.sampled for e in recording.events))  # of ftrace: no side-band
         names = getattr(recording, "comms", None) or getattr(recording, "threads", None)
         who = Who(names, recording.events if alone else (), big=recording.machine.big_endian)
         super().__init__(program, plan, options, RecordedFeed(recording), who)
