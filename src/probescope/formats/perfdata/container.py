@@ -61,6 +61,8 @@ def read_container(file: BinaryIO, name: str, file_size: int) -> Container:
     FormatError."""
     start = file.read(PIPE_HEADER)
     magic = start[:8]
+    if not start:
+        raise FormatError("this is no perf.data: there is nothing in it", file=name, offset=0)
     if len(start) < PIPE_HEADER or magic not in {MAGIC1, MAGIC2, MAGIC2_OTHER}:
         raise FormatError("this is no perf.data: it begins with " + repr(magic.decode("latin-1")), file=name, offset=0)
     big = magic == MAGIC2_OTHER
@@ -83,6 +85,7 @@ class _Reader:
         self.file, self.name, self.size, self.big = file, name, file_size, big
         self.order = ">" if big else "<"
         self.damage: list[Damage] = []
+        self._ids_left = file_size // 8
 
     def read(self, version: int, header: bytes) -> Container:
         attr_size, attrs_at, attrs_size, data_at, data_size, types_at, types_size = struct.unpack_from(
@@ -141,10 +144,12 @@ class _Reader:
         return parse_attr(data[:own] if LEAST_SIZE <= own < len(data) else data, self.big)
 
     def ids(self, offset: int, size: int) -> tuple[int, ...]:
-        data = self.at(offset, min(size, MOST_IDS * 8))
+        """Those of all events together are not more than there is room for in the file."""
+        data = self.at(offset, min(size, MOST_IDS * 8, self._ids_left * 8))
         if len(data) < size or size % 8:
             self.hurt("ids", "the ids of an event are cut", offset)
         count = len(data) // 8
+        self._ids_left -= count
         return struct.unpack_from(f"{self.order}{count}Q", data)
 
     def features(self, bits: bytes, at: int) -> Iterator[tuple[int, int, int]]:

@@ -43,6 +43,7 @@ class Meta:
         self.big = big
         self.tally = tally
         self.attrs: list[Attr] = []
+        self._known_attrs: set[Attr] = set()
         self.ids: dict[int, int] = {}
         self.features: dict[str, Any] = {}
         self.sections: dict[str, bytes] = {}
@@ -65,7 +66,7 @@ class Meta:
         if attr.unknown:
             self.tally.add("attr-tail", "attributes of a newer kernel, parts of which are not known")
         known = next((self.ids[i] for i in ids if i in self.ids), -1)
-        if known < 0 and not ids and attr in self.attrs:
+        if known < 0 and not ids and attr in self._known_attrs:
             return
         if known < 0:
             if len(self.attrs) >= MOST_EVENTS:
@@ -73,6 +74,7 @@ class Meta:
                 return
             known = len(self.attrs)
             self.attrs.append(attr)
+            self._known_attrs.add(attr)
         for one in ids:
             self.ids.setdefault(one, known)
         self.version += 1
