@@ -79,7 +79,8 @@ def page() -> str:
 
 STORE_HEAD = """# The store: tables of a recording
 
-Made from the tables in `src/probescope/store/schema.py` (`python -m checks.reference --write`).
+Made from the tables in `src/probescope/store/schema.py` (`python -m checks.reference --write`). How to ask them is in
+[queries](query.md).
 
 {about}
 """

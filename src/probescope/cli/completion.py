@@ -131,7 +131,7 @@ def actions_of(command: str) -> list[argparse.Action]:
     from importlib import import_module
 
     module: Any = import_module(f"probescope.cli.{COMMANDS[command][0]}")
-    return [a for a in module.parser()._actions if a.option_strings]
+    return [a for a in module.parser()._actions if a.option_strings and a.help != argparse.SUPPRESS]
 
 
 def _flags(command: str) -> list[str]:
@@ -192,7 +192,7 @@ def _fish() -> str:
         out += [_fish_option(c, a) for a in actions_of(c)]
     out.append(_FISH_PROBES.format(commands=" ".join(WITH_PROBES)))
     out.append(f"complete -c probescope -n '__fish_seen_subcommand_from completion' -a '{' '.join(SHELLS)}'\n")
-    out.append("complete -c probescope -n '__fish_seen_subcommand_from run export flame' -F\n")
+    out.append("complete -c probescope -n '__fish_seen_subcommand_from run export flame query' -F\n")
     return "".join(out)
 
 

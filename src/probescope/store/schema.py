@@ -9,6 +9,7 @@ recordings, what completes names and what writes docs/store.md all read this.
   another thread: another ``utid``.
 - An arrow in the type (``refers``) says whose number a column holds. Where several recordings are opened together,
   these are shifted, so that they stay unique, and ``recording`` tells the recordings apart.
+- Every table but ``recording`` ends in a column ``recording``, the number of the recording that a row is of.
 - Each kind of event that has fields also has a table of its own, called as the event is: ``"sched:sched_switch"``. It
   has the columns of ``FIELDS`` and then the event's. A field that is called as one of these is called ``field_NAME``.
 """
