@@ -9,6 +9,7 @@ import argparse
 import sys
 from typing import Any
 
+from probescope.cli.ftrace import COMMANDS as FTRACE
 from probescope.cli.main import COMMANDS
 from probescope.cli.parsing import Parser, offered
 
@@ -54,6 +55,12 @@ _BASH = r"""_probescope() {{
   case "$command" in
     completion) COMPREPLY=($(compgen -W "{shells}" -- "$cur")) ;;
     {with_probes}) _probescope_probes "$cur" "$quote" ;;
+    ftrace)
+      if (( ${{#words[@]}} < 3 )) || [[ ${{#words[@]}} -eq 3 && "$line" != *[[:space:]] ]]; then
+        COMPREPLY=($(compgen -W "{ftrace}" -- "$cur"))
+      else
+        compopt -o filenames 2> /dev/null; COMPREPLY=($(compgen -f -- "$cur"))
+      fi ;;
     *) compopt -o filenames 2> /dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
   esac
 }}
@@ -96,6 +103,7 @@ _probescope() {{
   fi
   case "$words[2]" in
     completion) compadd {shells} ;;
+    ftrace) if (( CURRENT == 3 )); then compadd -- {ftrace}; else _files; fi ;;
     {with_probes})
       if [[ "$PREFIX" == *:* ]]; then
         compadd -- ${{(f)"$(probescope list "${{(Q)PREFIX}}*" 2> /dev/null | head -n 500)"}}
@@ -161,6 +169,7 @@ def _bash() -> str:
         options="\n".join(options),
         shells=" ".join(SHELLS),
         with_probes="|".join(WITH_PROBES),
+        ftrace=" ".join(FTRACE),
         sources=SOURCES,
     )
 
@@ -179,6 +188,7 @@ def _zsh() -> str:
         described=described,
         values="\n".join(values),
         options="\n".join(options),
+        ftrace=" ".join(FTRACE),
         shells=" ".join(SHELLS),
         with_probes="|".join(WITH_PROBES),
         sources=" ".join(f"'{s}'" for s in SOURCES.split()),
@@ -192,6 +202,10 @@ def _fish() -> str:
         out += [_fish_option(c, a) for a in actions_of(c)]
     out.append(_FISH_PROBES.format(commands=" ".join(WITH_PROBES)))
     out.append(f"complete -c probescope -n '__fish_seen_subcommand_from completion' -a '{' '.join(SHELLS)}'\n")
+    out.append(
+        "complete -c probescope -n '__fish_seen_subcommand_from ftrace; and not __fish_seen_subcommand_from "
+        f"{' '.join(FTRACE)}' -a '{' '.join(FTRACE)}'\n"
+    )
     out.append("complete -c probescope -n '__fish_seen_subcommand_from run export flame query' -F\n")
     return "".join(out)
 

@@ -25,6 +25,9 @@ then: probescope ftrace report, script, export, run -i trace.dat; trace-cmd repo
 """
 
 
+LATENCY = {"irqsoff", "preemptoff", "preemptirqsoff", "wakeup", "wakeup_rt", "wakeup_dl"}
+
+
 def parser(command: str = "record") -> Parser:
     p = Parser("ftrace record", "Record events and functions of the kernel into a trace.dat.", EXAMPLES)
     add_tracing(p)
@@ -68,6 +71,10 @@ def record_plan(args: argparse.Namespace) -> RecordPlan:
     trace = trace_plan(args)
     if not any(b.events or b.tracer != "nop" for b in trace.buffers):
         raise UsageError("what is to be recorded?", hints=["-e EVENT, -p TRACER, or -a for all events"])
+    worst = next((b.tracer for b in trace.buffers if b.tracer in LATENCY), "")
+    if worst:
+        hints = [f"probescope ftrace start -p {worst}, then show prints it; probescope latency --help"]
+        raise UsageError(f"{worst} keeps only the longest time that it has seen, nothing to be recorded", hints=hints)
     if args.only_command and not args.command:
         raise UsageError("-F traces the command: there is none", hints=["-P PID traces a process that runs already"])
     if args.user and not args.command:

@@ -60,6 +60,8 @@ def in_bash(folder, line):
         ("probescope doctor -f ", ["text", "json"]),
         ("probescope doctor --format j", ["json"]),
         ("probescope completion z", ["zsh"]),
+        ("probescope ftrace sta", ["start", "stat", "stack"]),
+        ("probescope ftrace show -B /etc/hostn", ["/etc/hostname"]),
         ("probescope explain tracep", ["tracepoint:"]),
         # a colon breaks words: bash replaces only what stands behind the last one
         ("probescope list tracepoint:sched:sched_sw", ["sched_swap_numa", "sched_switch"]),
@@ -125,4 +127,5 @@ def test_fish(folder):
 
     assert offered("probescope do") == ["doctor"]
     assert offered("probescope doctor --c") == ["--clean"]
+    assert offered("probescope ftrace sna") == ["snapshot"]
     assert offered("probescope list tracepoint:sched:sched_swi") == ["tracepoint:sched:sched_switch"]

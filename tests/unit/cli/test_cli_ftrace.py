@@ -102,6 +102,7 @@ def test_files(argv, version, compression):
         (("-p", "function"), "freeze"),
         (("-p", "function_graph", "-n", "schedule"), "freeze"),
         (("-p", "function", "--yes-really", "--func-stack"), "stop the machine"),
+        (("-p", "irqsoff"), "longest time"),
         (("-e", "sched", "-c"), "-c goes with -F or -P"),
         (("-e", "sched", "-F"), "there is none"),
         (("-e", "sched", "--user", "root"), "no command"),
