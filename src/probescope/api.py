@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from probescope.errors import LimitError, UsageError
     from probescope.ir.program import Program
     from probescope.live import LiveSession
+    from probescope.model.plan_kernel import PairInKernel
     from probescope.model.probe import ProbeSpec
     from probescope.model.recording import Recording
     from probescope.opened import OpenRecording
     from probescope.plan.events import StreamPlan
     from probescope.plan.explanation import Explained
-    from probescope.plan.request import BpfPlan
+    from probescope.plan.request import BpfPlan, PlanRequest
     from probescope.sources.context import ResolveContext
 
 
@@ -169,12 +170,24 @@ def _via_events(request: Request, program: Program, warnings: Sequence[Diagnosti
         from probescope.plan.ftrace import plan_ftrace
 
         nested = own_namespace() is not None
-        plan = plan_ftrace(program, asked, by_rows, arch(), follow=request.follow, nested=nested)
+        program, pairs = _paired(request, program, asked)
+        plan = plan_ftrace(program, asked, by_rows, arch(), follow=request.follow, nested=nested, pairs=pairs)
     else:
         from probescope.plan.perf import plan_perf
 
         plan = plan_perf(program, asked, by_rows)
     return Built(request, program, plan, (*warnings, *plan.warnings))
+
+
+def _paired(request: Request, program: Program, asked: PlanRequest) -> tuple[Program, tuple[PairInKernel, ...]]:
+    """Starts and ends that the kernel can pair by itself; not where only a process counts: triggers know none."""
+    able = all(asked.offers.state(f) == "yes" for f in ("ftrace:hist", "ftrace:synthetic_events"))
+    if not able or request.pid or request.follow:
+        return program, ()
+    from probescope.collect.latency.pairing import paired
+    from probescope.collect.latency.synthetic import described
+
+    return paired(program, described)
 
 
 def _unfollowed() -> UsageError:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from probescope.collect.latency.definition import Definition
     from probescope.model.latency import Asked, End, Pairs
     from probescope.model.output import Batch
-    from probescope.model.recording import EventType
     from probescope.views.latency.totals import Totals
 
 
@@ -48,6 +47,7 @@ def _tell(text: str) -> None:
 def _definition(asked: Asked) -> tuple[Definition | None, str]:
     """The kernel's own words for it, or why there are none."""
     from probescope.collect.latency.definition import Impossible, define
+    from probescope.collect.latency.synthetic import described
     from probescope.kernel import tracefs
     from probescope.kernel.features import have
 
@@ -59,19 +59,9 @@ def _definition(asked: Asked) -> tuple[Definition | None, str]:
         if not tracefs.writable():
             return None, "tracefs cannot be written"
         filters = (_filter(asked.start), _filter(asked.end))
-        return define(asked, _event(asked.start), _event(asked.end), filters), ""
+        return define(asked, described(asked.start.event), described(asked.end.event), filters), ""
     except Impossible as e:
         return None, str(e)
-
-
-def _event(side: End) -> EventType:
-    from probescope.collect.ftrace.triggered import known_event
-    from probescope.formats.tracing.event_format import parse_event_format
-    from probescope.kernel import tracefs
-
-    known_event(side.event)
-    system, _, name = side.event.partition(":")
-    return parse_event_format(tracefs.event_format(system, name), system)
 
 
 def _filter(side: End) -> str | None:
@@ -159,13 +149,9 @@ def _quoted(command: tuple[str, ...]) -> str:
 
 
 def _fields(event: str) -> list[str]:
-    from probescope.collect.ftrace.triggered import known_event
-    from probescope.formats.tracing.event_format import parse_event_format
-    from probescope.kernel import tracefs
+    from probescope.collect.latency.synthetic import described
 
-    known_event(event)
-    system, _, name = event.partition(":")
-    return [f.name for f in parse_event_format(tracefs.event_format(system, name), system).fields]
+    return [f.name for f in described(event).fields]
 
 
 def _recorded_fields(path: str) -> Callable[[str], list[str]]:

@@ -345,23 +345,6 @@ class TraceEvent(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class CountInKernel(Step):
-    """A hist trigger of the instance, that updates ``map`` for a clause. ``value``: the field that is summed, empty
-    for none. ``bucket``: of a linear histogram, the one that all of it is; -1: the last key tells which."""
-
-    clause: int
-    event: str
-    trigger: str
-    map: str
-    value: str = ""
-    bucket: int = -1
-    sites: tuple[int, ...] = field(default=(), compare=False, repr=False)
-
-    def __str__(self) -> str:
-        return f"events/{self.event.replace(':', '/')}/trigger <- {self.trigger} -> @{self.map}"
-
-
-@dataclass(frozen=True, slots=True)
 class RunOnEvents(Step):
     """A clause that probescope evaluates for the events of a stream: over columns of many at once, or, where
     ``by_rows`` says why, one after the other. ``pid``: only events of this process, 0 for all."""

@@ -16,16 +16,8 @@ from probescope.ir.expr import Reg as RegRead
 from probescope.ir.needs import Needs, needs
 from probescope.ir.program import Clause, Program
 from probescope.model.arch import Arch
-from probescope.model.plan import (
-    Choice,
-    CountInKernel,
-    DefineEvent,
-    MakeInstance,
-    Plan,
-    RunOnEvents,
-    Step,
-    TraceEvent,
-)
+from probescope.model.plan import Choice, DefineEvent, MakeInstance, Plan, RunOnEvents, Step, TraceEvent
+from probescope.model.plan_kernel import CountInKernel, PairInKernel
 from probescope.model.site import (
     FentryAttach,
     IterAttach,
@@ -56,6 +48,9 @@ BUFFER_KB, MOST_BUFFERS_KB = 4096, 512 << 10
 TASKS = ("task:task_newtask", "task:task_rename")
 """What tells names of threads, and whose they are, as it changes."""
 
+SYNTHETIC = "synthetic"
+"""The category of events that are made of two others."""
+
 _CONTEXT = {
     **dict.fromkeys(("pid", "tid", "cpu", "comm", "nsecs", "cpid"), ""),
     "usermode": "usermode: ftrace's records do not tell where the CPU was",
@@ -72,11 +67,18 @@ _OWN = Offer("ftrace", {**ALWAYS, **dict.fromkeys(USER_CONTEXT, "")}, "probescop
 
 
 def plan_ftrace(
-    program: Program, request: PlanRequest, ways: Ways, arch: Arch, *, follow: bool = False, nested: bool = False
+    program: Program,
+    request: PlanRequest,
+    ways: Ways,
+    arch: Arch,
+    *,
+    follow: bool = False,
+    nested: bool = False,
+    pairs: tuple[PairInKernel, ...] = (),
 ) -> StreamPlan:
     """``follow``: what the process of -p, or the program of -c, forks is traced with it, and nothing else. ``nested``:
     we are in a pid namespace, whose numbers ftrace does not know. Raises ``ScriptError`` for what ftrace cannot answer,
-    or this kernel has no events for."""
+    or this kernel has no events for. ``pairs``: synthetic events that the program names, of ``SYNTHETIC``."""
     findings = list(_unanswered(program, request, nested))
     if findings:
         raise ScriptError(findings)
@@ -101,16 +103,26 @@ def plan_ftrace(
             kinds.append((c.id, number, (made.index(c, site, number),)))
         runs.append(RunOnEvents(c.id, rows[c.id], 0 if follow else request.pid))
         kind, cost = ("record", COST_NS) if isinstance(c.sites[0].attach, TracepointAttach) else ("probe", UPROBE_NS)
+        if _pair(c.sites[0], pairs):
+            told = f"the kernel pairs it with {_pair(c.sites[0], pairs)}; {reason(c, rows[c.id])}"
+            choices.append(Choice(c.id, numbers[c.id], "ftrace", "ftrace synthetic event", told, COST_NS))
+            continue
         told = reason(c, rows[c.id], made.fetched(c.sites[0])) + counting.why_not(c)
         choices.append(Choice(c.id, numbers[c.id], "ftrace", f"ftrace {kind}", told, cost))
     if made.events and (request.pid or follow or _asks_for_tasks(program)):
         made.tasks()
-    steps: tuple[Step, ...] = (*made.defined, *made.traced(), *runs)
+    steps: tuple[Step, ...] = (*made.defined, *pairs, *made.traced(), *runs)
     if made.events or any(isinstance(s, CountInKernel) for s in runs):
         buffer = max(64, min(BUFFER_KB, MOST_BUFFERS_KB // len(request.cpus)))
         stacks = any(needs(c).stacks for c in on_events)
         steps = (MakeInstance(CLOCK, buffer, request.pid, follow, stacks), *steps)
     return StreamPlan(Plan("ftrace", tuple(choices), steps, sites=names_of_sites(program)), tuple(kinds))
+
+
+def _pair(site: Site, pairs: tuple[PairInKernel, ...]) -> str:
+    """The event that a synthetic one begins with; empty for other sites."""
+    mine = site.attach.event if isinstance(site.attach, TracepointAttach) and site.attach.category == SYNTHETIC else ""
+    return next((p.start_event for p in pairs if p.event == mine), "")
 
 
 def _asks_for_tasks(program: Program) -> bool:

@@ -20,7 +20,8 @@ from probescope.ir.program import Clause, Program
 from probescope.ir.stmt import MapUpdate
 from probescope.ir.walk import clause_nodes
 from probescope.model.aggregate import linear_buckets
-from probescope.model.plan import Choice, CountInKernel
+from probescope.model.plan import Choice
+from probescope.model.plan_kernel import CountInKernel
 from probescope.model.site import CtxBytes, Site, TracepointAttach
 from probescope.model.types import Agg, String, signed
 from probescope.plan.filters import filtered, integer_field

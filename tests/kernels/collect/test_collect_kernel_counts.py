@@ -92,6 +92,21 @@ def test_the_answer_is_the_works_own(words, recording):
     assert {f"@s: {sum(SIZES)}", f"@n: {len(SIZES)}"} <= set(lines)
 
 
+PAIRED = f"""{AT} {{ @s[tid] = nsecs; }}
+tracepoint:syscalls:sys_exit_read /@s[tid]/
+{{ @n[args.ret] = count(); @d = count(); @q = min(nsecs - @s[tid]); delete(@s, tid); }}
+end {{ if (@q > 0) {{ printf("took time\\n"); }} clear(@s); clear(@q); }}"""
+
+
+def test_paired_in_the_kernel(words, recording):
+    """From the entry of a call to its return by a synthetic event: each call once, and it takes time."""
+    planned = run(PAIRED, "--via", "ftrace", "--emit", "plan")
+    assert "ftrace synthetic event" in planned.out, planned.out
+    lines = by("ftrace", PAIRED, words, recording)
+    assert lines == by("bpf", PAIRED, words, recording)
+    assert {f"@d: {len(SIZES)}", "took time"} <= set(lines)
+
+
 def test_a_map_that_is_full(words, recording):
     """What found no room is told."""
     program = f"config = {{ max_map_keys = 128 }} {AT} {{ @[args.count] = count(); }}"

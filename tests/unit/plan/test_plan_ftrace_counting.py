@@ -11,7 +11,8 @@ from probescope.ir import expr as e
 from probescope.ir.program import Action, Clause, MapDecl, Program
 from probescope.ir.stmt import Emit, MapUpdate
 from probescope.model.arch import X86_64
-from probescope.model.plan import CountInKernel, MakeInstance, RunOnEvents, TraceEvent
+from probescope.model.plan import MakeInstance, RunOnEvents, TraceEvent
+from probescope.model.plan_kernel import CountInKernel
 from probescope.model.site import CtxBytes, CtxLoad, DataLoc, Field, Site, TracepointAttach
 from probescope.model.types import BOOL, I32, I64, U32, U64, Agg, Opaque, String, Tuple
 from probescope.plan.ftrace import plan_ftrace

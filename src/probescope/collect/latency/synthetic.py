@@ -10,24 +10,32 @@ import numpy as np
 
 from probescope.collect.ftrace.live import LiveTrace
 from probescope.collect.ftrace.stacks import Machinery, with_stacks
-from probescope.collect.ftrace.triggered import Triggered
+from probescope.collect.ftrace.triggered import Triggered, known_event
 from probescope.collect.latency.definition import CLOCK, Definition
 from probescope.collect.stream.people import People
 from probescope.collect.stream.who import Who
 from probescope.errors import KernelError
+from probescope.formats.tracing.event_format import parse_event_format
 from probescope.formats.tracing.fields import Records
-from probescope.kernel import machine
+from probescope.kernel import machine, tracefs
 from probescope.model.latency import Asked, Pairs
 from probescope.model.recording import Ragged
 
 if TYPE_CHECKING:
     from probescope.evaluate.columns.values import Column
-    from probescope.model.recording import EventBatch, RawField
+    from probescope.model.recording import EventBatch, EventType, RawField
 
 SETTLED_NS = 1_000_000
 """What is younger may still be on its way into the buffer of another CPU."""
 TASKS = ("task:task_newtask", "task:task_rename")
 MOST_LOOKS = 1 << 12
+
+
+def described(event: str) -> EventType:
+    """``system:event``. Raises KernelError, ProbeError, FormatError."""
+    known_event(event)
+    system, _, name = event.partition(":")
+    return parse_event_format(tracefs.event_format(system, name), system)
 
 
 class SyntheticPairs:

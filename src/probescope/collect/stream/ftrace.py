@@ -22,11 +22,12 @@ from probescope.errors import KernelError
 from probescope.formats.tracing.fields import Records
 from probescope.frozen import replace
 from probescope.ir.needs import needs
-from probescope.kernel import machine, procfs
+from probescope.kernel import machine, procfs, triggers
 from probescope.kernel.host import host
 from probescope.kernel.leftovers import owner_prefix
 from probescope.model.output import Lost
-from probescope.model.plan import CountInKernel, DefineEvent, MakeInstance, TraceEvent
+from probescope.model.plan import DefineEvent, MakeInstance, TraceEvent
+from probescope.model.plan_kernel import CountInKernel, PairInKernel
 from probescope.model.recording import Machine, Ragged
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from probescope.model.types import Opaque
     from probescope.plan.events import StreamPlan
 
+SYNTHETIC = "synthetic"
 SETTLED_NS = 1_000_000
 """What is younger may still be on its way into the buffer of another CPU."""
 MOST_LOOKS = 1 << 12
@@ -56,6 +58,7 @@ class FtraceFeed:
         self._pids = tuple(pids)
         fetched = {arg.partition("=")[0] for d in self._defined.values() for arg in d.args}
         self.registers = tuple(sorted(fetched))
+        self.pairs = {s.event: s for s in steps if isinstance(s, PairInKernel)}
         self.counts = KernelCounts([s for s in steps if isinstance(s, CountInKernel)])
         self.events: tuple[EventType, ...] = ()
         self.machine = Machine(
@@ -80,16 +83,17 @@ class FtraceFeed:
         assert self._instance is not None
         tag = f"run{next(_instances)}"
         group = owner_prefix() + tag
-        names = [f"{group}:{e.event}" if e.event in self._defined else e.event for e in self.asked]
+        names = [self._named(e.event, group) for e in self.asked]
         recorded = (EventSetup(name, e.filter) for name, e in zip(names, self.asked, strict=True))
         setup = Setup(
             pids=self._pids,
-            events=(*self.counts.setups(), *recorded),
+            events=(*self.counts.setups(), *self._pairing(group), *recorded),
             options=("stacktrace",) if self._instance.stacks else (),
             clock=self._instance.clock,
             buffer_kb=self._instance.buffer_kb,
-            dynamic=tuple(
-                DynamicSetup(d.kind, f"{group}/{d.name}", d.definition(group)) for d in self._defined.values()
+            dynamic=(
+                *(DynamicSetup(d.kind, f"{group}/{d.name}", d.definition(group)) for d in self._defined.values()),
+                *(_synthetic(f"{group}_{p.event}", p.fields) for p in self.pairs.values()),
             ),
             tag=tag,
         )
@@ -99,6 +103,18 @@ class FtraceFeed:
         self._first = len(self._live.events) - 1 - len(names)
         self.events = self._live.events[self._first : -1]
         self._stacks = self._instance.stacks
+
+    def _named(self, event: str, group: str) -> str:
+        """As tracefs has it."""
+        category, _, name = event.rpartition(":")
+        if category == SYNTHETIC and name in self.pairs:
+            return f"{SYNTHETIC}:{group}_{name}"
+        return f"{group}:{event}" if event in self._defined else event
+
+    def _pairing(self, group: str) -> Iterator[EventSetup]:
+        for p in self.pairs.values():
+            yield EventSetup(p.start_event, triggers=(p.start,), recorded=False)
+            yield EventSetup(p.end_event, triggers=(p.end.format(name=f"{group}_{p.event}"),), recorded=False)
 
     def enable(self) -> None:
         assert self._armed is not None
@@ -178,10 +194,16 @@ class FtraceFeed:
             yield Lost("tracefs", 1, about, "mount -t tracefs nodev /sys/kernel/tracing; the next run tidies up")
 
     def close(self) -> None:
+        if self._armed is not None and self.pairs:  # variables keep the instance
+            triggers.remove(self._armed.base, [e for p in self.pairs.values() for e in (p.end_event, p.start_event)])
         for held in (self._live, self._armed):  # an instance whose buffers are open cannot be removed
             if held is not None:
                 held.close()
         self._live = self._armed = None
+
+
+def _synthetic(name: str, fields: str) -> DynamicSetup:
+    return DynamicSetup("dynamic", f"{SYNTHETIC}/{name}", f"s:{name} {fields}")
 
 
 class StackNames(Names):

@@ -23,7 +23,7 @@ from probescope.model.types import Agg, Int, String, Tuple, Type, signed, width,
 if TYPE_CHECKING:
     from probescope.evaluate.store import MemoryStore
     from probescope.ir.program import MapDecl, Program
-    from probescope.model.plan import CountInKernel
+    from probescope.model.plan_kernel import CountInKernel
 
 States = dict[Any, Any]
 
