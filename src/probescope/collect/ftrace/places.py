@@ -74,7 +74,8 @@ class Place:
         elif file == "trace_clock":
             self._borrowed.note(file, self.read(file).partition("[")[2].partition("]")[0] or "local")
         elif file == "buffer_size_kb":
-            self._borrowed.note(file, self.read(file).split()[0])
+            size = self.read(file).replace("(expanded:", " ").replace(")", " ").split()  # "7 (expanded: 1408)"
+            self._borrowed.note(file, size[-1])
         elif file.endswith("/trigger"):
             self._borrowed.note(file, f"!{text}")
         elif file.endswith(("/filter", "/enable")):
