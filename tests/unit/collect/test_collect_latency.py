@@ -75,6 +75,14 @@ def test_the_program():
     assert start == "tracepoint:sched:sched_waking { @start[args.pid] = (nsecs, args.prio); }"
 
 
+def test_several_keys():
+    """Together they are one key of the map."""
+    text = program(parse(WORDS, "pid=next_pid,cpu"), lambda e: FIELDS[e])
+    assert "/has_key(@start, (args.next_pid, cpu))/" in text
+    assert "$s = @start[args.next_pid, cpu]; delete(@start[args.next_pid, cpu]);" in text
+    assert "{ @start[args.pid, cpu] = nsecs; }" in text
+
+
 def test_a_field_that_is_not_there():
     """The nearest names are told."""
     with pytest.raises(UsageError) as caught:

@@ -34,6 +34,8 @@ MACHINERY = (
     "ftrace_syscall_",
     "perf_trace_",
     "event_trigger",
+    "event_hist_trigger",
+    "action_trace",
 )
 """Where a stack begins depends on how the kernel unwinds, and on who else listens; what a program asks for begins with
 the function that the event is in."""

@@ -44,7 +44,7 @@ def program(asked: Asked, fields: Callable[[str], list[str]]) -> str:
     return "\n".join(
         (
             f"config = {{ max_map_keys = {MOST_STARTS} }}",
-            f"{b.probe} /{condition}has_key(@start, {second})/",
+            f"{b.probe} /{condition}has_key(@start, {f'({second})' if len(b.keys) > 1 else second})/",
             f"{{ {' '.join(reading)} print(({', '.join(printed)})); }}",
             f"{a.probe}{f' /{a.predicate}/' if a.predicate else ''} {{ @start[{first}] = {value}; }}",
             "end { clear(@start); }",
