@@ -30,11 +30,12 @@ def expected(path: Path) -> list[str]:
         return file.read().splitlines()
 
 
-def ours(recording: TraceDat, flags: bool = True, plugins: bool = True) -> list[str]:
+def ours(recording: TraceDat, flags: bool = True, plugins: bool = True, nanoseconds: bool = False) -> list[str]:
     lines = Lines(
         recording.events,
         recording.context(),
         flags=flags,
+        nanoseconds=nanoseconds,
         ticks=not in_nanoseconds(recording.clock),
         buffers=tuple(b.name for b in recording.buffers),
         plugins=plugins,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import formats_tracemaker as tm
@@ -9,6 +10,7 @@ import formats_traces as traces
 import pytest
 
 from probescope.formats.tracedat import open_tracedat
+from probescope.formats.tracedat import options as o
 
 #: (version, big-endian, bytes of a long, compression). Debian 12's trace-cmd reads no zlib.
 SHAPES = [
@@ -63,6 +65,46 @@ def test_trace_cmd_sees_the_same_losses(tmp_path: Path, program: str, count: int
         lines = traces.ours(recording, flags=traces.has_flags(program))
     assert sum("EVENTS DROPPED" in line for line in lines) == 2
     assert lines == traces.theirs(path, program=program)
+
+
+def shift(flags: int, *cpus: list[tuple[int, int, int, int]]) -> bytes:
+    """TIME_SHIFT: of each CPU samples of (time, offset, scaling, fraction)."""
+    out = struct.pack("<QII", 7, flags, len(cpus))
+    for samples in cpus:
+        times, offsets, scalings, _ = zip(*samples, strict=True)
+        n = len(samples)
+        out += struct.pack(f"<I{n}Q{n}q{n}Q", n, *times, *offsets, *scalings)
+    return out + b"".join(struct.pack("<Q", sample[3]) for samples in cpus for sample in samples)
+
+
+FIRST = [(1_000_000_000, 100_000, 3, 1), (1_000_500_000, 300_700, 3, 1), (1_100_000_000, -5_000, 3, 1)]
+SECOND = [(0, -50_000, 1, 0), (5_000_000_000, -90_000, 1, 0)]
+TIMES = {
+    "offset": [(o.OFFSET, b"-7000000\0")],
+    "date": [(o.DATE, b"0x1000\0")],
+    "tsc": [(o.TSC2NSEC, struct.pack("<IIQ", 1_022_611_260, 31, 900_000_000))],
+    "shift, one sample": [(o.TIME_SHIFT, shift(0, FIRST[:1], SECOND[:1]))],
+    "shift, steps": [(o.TIME_SHIFT, shift(0, FIRST, SECOND))],
+    "shift, interpolated": [(o.TIME_SHIFT, shift(1, FIRST, SECOND))],
+    "shift of one CPU": [(o.TIME_SHIFT, shift(1, SECOND))],
+    "all": [
+        (o.TIME_SHIFT, shift(1, FIRST, SECOND)),
+        (o.TSC2NSEC, struct.pack("<IIQ", 1_022_611_260, 31, 0)),
+        (o.OFFSET, b"5\0"),
+    ],
+}
+
+
+@pytest.mark.parametrize("version", [6, 7])
+@pytest.mark.parametrize("kind", TIMES)
+def test_times_are_corrected_as_trace_cmd_does(tmp_path: Path, program: str, kind: str, version: int) -> None:
+    """Offsets, rates of a TSC, and guests' clocks: to the nanosecond."""
+    path = tmp_path / "trace.dat"
+    options = ((o.TRACEID, struct.pack("<Q", 9)), (o.GUEST, b"guest\0" + struct.pack("<QI", 8, 0)), *TIMES[kind])
+    path.write_bytes(tm.Maker(version, options=options).build(("", tm.events(400))))
+    with open_tracedat(str(path)) as recording:
+        lines = traces.ours(recording, flags=traces.has_flags(program), nanoseconds=True)
+    assert lines == traces.theirs(path, "-t", program=program)
 
 
 def test_a_newer_trace_cmd_reads_zlib(tmp_path: Path) -> None:

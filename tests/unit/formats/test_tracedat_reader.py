@@ -100,6 +100,37 @@ def test_times_are_corrected() -> None:
         assert [int(t) for b in recording.batches() for t in b.time] == [(1000 + 10) * 3 - 5 + 2000]
 
 
+def test_times_of_guests() -> None:
+    """Between two samples the offset is interpolated where a flag says so; scaling comes before it, with its fraction;
+    each CPU has its own."""
+
+    def shift(flags: int, *cpus: list[tuple[int, int, int, int]]) -> bytes:
+        out = struct.pack("<QII", 7, flags, len(cpus))
+        for samples in cpus:
+            times, offsets, scalings, _ = zip(*samples, strict=True)
+            n = len(samples)
+            out += struct.pack(f"<I{n}Q{n}q{n}Q", n, *times, *offsets, *scalings)
+        return out + b"".join(struct.pack("<Q", sample[3]) for samples in cpus for sample in samples)
+
+    first = [(1000, 100, 3, 1), (2000, 300, 3, 1)]
+    second = [(0, -50, 1, 0), (5000, -50, 1, 0)]
+    events = [(0, 1500, 7, 0), (1, 1500, 8, 1)]
+    for flags, wanted in ((1, {1500 * 3 // 2 + 200, 1450}), (0, {1500 * 3 // 2 + 100, 1450})):
+        made = tm.Maker(options=((o.TIME_SHIFT, shift(flags, first, second)),))
+        with opened(made.build(("", events))) as recording:
+            assert {int(t) for b in recording.batches() for t in b.time} == wanted
+
+
+def test_options_of_others_are_counted() -> None:
+    """What newer ones hold is no damage, and not passed over in silence."""
+    options = ((o.GUEST, b"guest\0"), (o.BTF_FILE, bytes(8)), (o.MODULES_FILE, b"ext4"), (99, b""), (99, b""))
+    with opened(tm.Maker(options=options).build(("", tm.events(9)))) as recording:
+        assert sum(b.count for b in recording.batches()) == 9
+        assert recording.damage == ()
+        found = {k: n for k, n in recording.unused.items() if k != "STRINGS"}
+        assert found == {"GUEST": 1, "BTF_FILE": 1, "MODULES_FILE": 1, "option 99": 2}
+
+
 def test_a_clock_that_counts() -> None:
     """Times of a counter are no nanoseconds: printed as they are."""
     with opened(tm.Maker(clock="counter").build(("", [(0, 1000, 7, 0)]))) as recording:

@@ -83,6 +83,17 @@ class TraceDat:
         """The bytes of all options of a kind, see ``options``."""
         return [data for kind, data in self.contents.options if kind == number]
 
+    @property
+    def unused(self) -> dict[str, int]:
+        """Options of which nothing is made here, by name, and how many there are: BTF, modules, hooks and the like;
+        ``option 99`` of a newer trace-cmd."""
+        found: dict[str, int] = {}
+        for number, _ in self.contents.options:
+            if number not in o.USED:
+                name = o.NAMES.get(number, f"option {number}")
+                found[name] = found.get(name, 0) + 1
+        return found
+
     def context(self) -> Context:
         """What text of its events needs."""
         return Context(self.contents.big, self.long_size, self.symbols, self.printk, dict(self.comms))

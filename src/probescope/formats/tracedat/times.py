@@ -28,6 +28,12 @@ def _scaled(column: Column, left: int) -> Column:
     return column << np.uint64(left) if left >= 0 else column >> np.uint64(-left)
 
 
+def _quotient(a: Column, b: Column) -> Column:
+    """As C divides: towards zero. ``b`` is positive."""
+    found: Column = np.sign(a) * (np.abs(a) // np.maximum(b, 1))
+    return found
+
+
 def _shifted(time: Column, samples: tuple[Shift, ...], interpolated: bool) -> Column:
     if len(samples) == 1:
         return time + np.uint64(samples[0].offset & ((1 << 64) - 1))
@@ -36,10 +42,9 @@ def _shifted(time: Column, samples: tuple[Shift, ...], interpolated: bool) -> Co
     offset = np.array([s.offset for s in samples], np.int64)
     correction = offset[before]
     if interpolated:
-        width = (starts[before + 1] - starts[before]).astype(np.float64)
-        along = (time - starts[before]).view(np.int64).astype(np.float64)
-        rise = (offset[before + 1] - offset[before]).astype(np.float64)
-        correction = correction + np.floor(along * rise / width + 0.5).astype(np.int64)
+        width = (starts[before + 1] - starts[before]).view(np.int64)
+        along = (time - starts[before]).view(np.int64) * (offset[before + 1] - offset[before])
+        correction = correction + _quotient(along + width // 2, width)
     scaling = np.array([s.scaling for s in samples], np.uint64)[before]
     fraction = np.array([s.fraction for s in samples], np.uint64)[before]
     return (time * scaling >> fraction) + correction.view(np.uint64)
