@@ -66,12 +66,14 @@ def _built(args: argparse.Namespace, program: Program) -> Built:
     from probescope.collect.host import barred, plan_request
     from probescope.collect.options import SessionOptions
     from probescope.errors import ScriptError
+    from probescope.frozen import replace
     from probescope.front import followed
     from probescope.plan.bpf import plan_bpf
 
     command = shlex.join(args.command)
     follow = bool(command) and not args.all
     request = Request("", "probe", command=command, pid=args.pid, follow=follow, signals=True, terminal=_terminal(args))
+    request = replace(request, everything=True)  # a text that could not be read is empty: say so
     if follow:
         program = followed(program, request)
     try:

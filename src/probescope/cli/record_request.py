@@ -98,9 +98,9 @@ def _events(args: argparse.Namespace) -> tuple[tuple[Counter, ...], dict[int, st
         if kind == "event":
             base = len(out)
             groups = parse_events(value)
-            found = resolve_events(groups, value)
+            found = _that_can_be_sampled(resolve_events(groups, value))
             out += [replace(c, leader=c.leader + base) if c.leader >= 0 else c for c in found]
-            count = len(resolve_events(groups[-1:], value))
+            count = len(_that_can_be_sampled(resolve_events(groups[-1:], value)))
             last = list(range(len(out) - count, len(out)))
         elif kind == "cgroup":
             cgroups += value.split(",")
@@ -108,6 +108,15 @@ def _events(args: argparse.Namespace) -> tuple[tuple[Counter, ...], dict[int, st
             text = in_kernel_words(value) if kind == "filter" else f"common_pid != {os.getpid()}"
             _add_filter(filters, out, last, text)
     return tuple(out), filters, _cgroups(cgroups, len(out))
+
+
+_OF_SAMPLES = {"irq_vectors:irq_work_exit"}
+"""The kernel lets nobody sample it: each sample would cause the next (arch/x86/include/asm/trace/irq_vectors.h)."""
+
+
+def _that_can_be_sampled(found: Sequence[Counter]) -> Sequence[Counter]:
+    """Of ``*:*``; an event that is named by itself is refused by the kernel."""
+    return found if len(found) == 1 else [c for c in found if c.name not in _OF_SAMPLES or c.leader >= 0]
 
 
 def _no_kind_of_stack(args: argparse.Namespace) -> None:
@@ -184,6 +193,7 @@ def _sampling(args: argparse.Namespace, say: Callable[[str], None]) -> Sampling:
         build_ids=args.buildid_mmap,
         group=args.group,
         at_once=args.no_buffering,
+        bpf=not args.no_bpf_event,
         user_registers=user,
         machine_registers=machine,
     )
@@ -278,13 +288,20 @@ def _switch(args: argparse.Namespace) -> Switch:
 
     when = args.switch_output
     most = _whole(args.switch_max_files, "--switch-max-files") if args.switch_max_files else 0
+    events: tuple[Counter, ...] = ()
+    if args.switch_output_event:
+        from probescope.lang.perf.events import parse_events
+        from probescope.sources.perf_events import resolve_events
+
+        text = args.switch_output_event
+        events, when = tuple(resolve_events(parse_events(text), text)), when or "signal"
     if when is None:
         return Switch()
     if when == "signal":
-        return Switch(signal=True, most=most)
+        return Switch(signal=True, most=most, events=events)
     if when[-1:] in _TIMES and when[:-1].isdecimal():
-        return Switch(True, time_ms=int(when[:-1]) * _TIMES[when[-1]] * 1000, most=most)
-    return Switch(True, _size(when, "--switch-output"), most=most)
+        return Switch(True, time_ms=int(when[:-1]) * _TIMES[when[-1]] * 1000, most=most, events=events)
+    return Switch(True, _size(when, "--switch-output"), most=most, events=events)
 
 
 def _output(name: str | None) -> str:

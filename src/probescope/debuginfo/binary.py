@@ -95,7 +95,7 @@ class Binary:
         plain = word.isidentifier()
         for f in self.functions(f"_[ZR]*{word}*" if plain else "_[ZR]*"):
             shown = demangle(f.name)
-            if shown == name:
+            if shown == name or ("(" in name and shown.endswith(f" {name}")):  # templates tell what they return
                 exact.append(f)
             elif "(" not in name and without_parameters(shown) == name:
                 loose.append(f)

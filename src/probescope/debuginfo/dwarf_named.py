@@ -135,10 +135,13 @@ def _referring(unit: Unit, target: Die) -> Iterator[Die]:
 
 
 def _units(finder: Finder, name: str) -> Iterator[Unit]:
-    """Units in which a function of that name is defined, as far as that can be told."""
-    dwarf = finder.dwarf
+    """Units in which a function of that name is defined, as far as that can be told. Methods of C++ are named where
+    their class declares them: for such names all units that mention one are likely."""
+    dwarf, last = finder.dwarf, name.rpartition("::")[2]
     seen: set[int] = set()
-    for start in _likely(dwarf, name):
+    found = False
+    for start in _likely(dwarf, last):
+        found = True
         if start not in seen:
             seen.add(start)
             try:
@@ -147,7 +150,11 @@ def _units(finder: Finder, name: str) -> Iterator[Unit]:
                 continue
     shared = dwarf.companions.shared()
     if shared is not None:
-        yield from (shared.unit(start) for start in dict.fromkeys(_likely(shared, name)))
+        yield from (shared.unit(start) for start in dict.fromkeys(_likely(shared, last)))
+    if not found or last != name:
+        yield from (
+            dwarf.full(dwarf.unit(start)) for start in dict.fromkeys(mentions(dwarf, last)) if start not in seen
+        )
 
 
 def _likely(dwarf: DwarfFile, name: str) -> Iterator[int]:

@@ -91,15 +91,15 @@ class Scopes:
 
     def global_variable(self, name: str, address: int) -> Variable | None:
         """Of the unit that an address is in; else of any that defines one."""
-        unit = self.finder.unit(address)
+        unit, last = self.finder.unit(address), name.rpartition("::")[2]
         seen: set[Unit] = set()
-        for candidate in ((unit,) if unit is not None else ()), self.finder.units_with(name):
+        for candidate in ((unit,) if unit is not None else ()), self.finder.units_with(last):
             for each in candidate:
                 if each in seen:
                     continue
                 seen.add(each)
                 for die in globals_of(each):
-                    if die.full_name() == name and die.has(c.AT_LOCATION):
+                    if die.full_name() == last and die.has(c.AT_LOCATION) and _scoped(die, name):
                         return Variable(name, die, each.root)
                 if len(seen) > 64:
                     return None
@@ -164,6 +164,13 @@ def globals_of(unit: Unit) -> Iterator[Die]:
     for at, abbrev in unit.select(_GLOBALS, CONTAINERS):
         if any(a in (c.AT_NAME, c.AT_SPECIFICATION) for a, _, _ in abbrev.attributes):
             yield unit.die(at)
+
+
+def _scoped(die: Die, name: str) -> bool:
+    """Whether a variable is called so, with as many of the namespaces and classes around it as are named."""
+    home = die.ref(c.AT_SPECIFICATION) or die
+    full = home.unit.scope_of(home.at) + home.full_name()
+    return full == name or full.endswith(f"::{name}")
 
 
 def _has(die: Die, address: int) -> bool:

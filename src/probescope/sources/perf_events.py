@@ -40,6 +40,7 @@ _OPS = {
 }
 _RESULTS = {"access": "refs Reference ops access", "miss": "misses miss"}
 _CONFIGS = ("config", "config1", "config2", "config3")
+_TRACES = ("intel_pt", "intel_bts", "arm_spe", "cs_etm", "hisi_ptt", "s390_cpum_sf")
 _RANGE = re.compile(r"(config[123]?):([0-9,-]+)")
 _OTHER_TERMS = frozenset("name period freq percore no-inherit inherit time call-graph stack-size max-stack nr".split())
 MAX_EVENTS = 16384
@@ -273,6 +274,10 @@ def _of_pmus(spec: EventSpec) -> Iterator[Counter]:
         names = globs.select(pattern, list(known))
     if not names:
         hints = [f"did you mean {n}/?" for n in nearest(pattern, list(known))]
+        if pattern.startswith(_TRACES):
+            hints = [
+                "what it traces comes of hardware, which virtual machines hide; recordings with it can be read here"
+            ]
         raise _NoSuchEvent(f"this machine has no PMU '{pattern}'", *(hints or [f"it has: {', '.join(known)}"]))
     for pmu in names:
         yield _of_pmu(spec, pmu, spec.terms)

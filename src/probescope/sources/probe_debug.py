@@ -182,7 +182,8 @@ class DebugPlaces:
     # --- variables ----------------------------------------------------------------------------------------------------
 
     def variable(self, name: str, address: int, owner: int = -1) -> Value:
-        """The value of a variable at an instruction, those of the function ``Spot.owner`` first. Raises ``CannotFetch``."""
+        """The value of a variable at an instruction, those of the function ``Spot.owner`` first. Raises
+        ``CannotFetch``."""
         found = [v for v in self.scopes.variables(address, owner) if v.name == name]
         for v in found:
             if self.scopes.place(v, address) is not None:

@@ -11,6 +11,7 @@ from probescope.debuginfo import dwarf_expr as ex
 from probescope.debuginfo import vmlinux
 from probescope.debuginfo.binary import Binary
 from probescope.debuginfo.dwarf_cfa import Frames
+from probescope.debuginfo.dwarf_find import entry_of
 from probescope.debuginfo.dwarf_open import open_dwarf
 from probescope.debuginfo.dwarf_places import Spot
 from probescope.debuginfo.elf import ElfFile
@@ -29,6 +30,7 @@ from probescope.sources.probe_args import CannotFetch, Value
 from probescope.sources.probe_debug import DebugPlaces, SourceTexts
 from probescope.sources.probe_resolve import Surroundings, arguments
 from probescope.sources.probe_target import Wanted
+from probescope.sources.probe_user import at_each
 
 BASE = "_text"
 HOW = "the kernel's debug symbols tell more: linux-image-{0}-dbg, or -k VMLINUX"
@@ -120,9 +122,8 @@ class KernelTarget:
         return self._frames.cfa(address)
 
     def _start_of(self, address: int) -> int | None:
-        assert self._elf is not None
-        found = self._elf.symbols().at(address)
-        return found.address if found is not None else None
+        around = self._debug.scopes.around(address) if self._debug is not None else ()
+        return entry_of(around[0]) if around else None
 
     # --- definitions --------------------------------------------------------------------------------------------------
 
@@ -161,7 +162,7 @@ class KernelTarget:
         kept = [s for s in spots if not self._forgotten(s.address)]
         if not kept:
             raise ProbeError(f"{d.place} has code only in parts of the kernel that are freed after its start")
-        return [self._at(d, s) for s in kept]
+        return at_each(kept, lambda s: self._at(d, s))
 
     def _forgotten(self, address: int) -> bool:
         """Code of .init.text and .exit.text is gone once the kernel runs."""
@@ -199,6 +200,8 @@ class KernelTarget:
 
     def _on_instruction(self, spot: Spot) -> None:
         assert self._elf is not None
+        if spot.address == spot.entry:
+            return
         start = self._start_of(spot.address)
         if start is None or start == spot.address or not 0 < spot.address - start < MAX_CODE:
             return

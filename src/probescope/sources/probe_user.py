@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from probescope.debuginfo import dwarf_expr as ex
 from probescope.debuginfo.binary import Binary, FunctionSite
 from probescope.debuginfo.dwarf_cfa import Frames
 from probescope.debuginfo.dwarf_open import open_dwarf
 from probescope.debuginfo.dwarf_places import Spot
-from probescope.errors import DwarfError, ElfError, ProbeError
+from probescope.errors import DwarfError, ElfError, ProbeError, ScriptError
+from probescope.frozen import replace
 from probescope.model.arch import Arch
 from probescope.model.fetch import Absolute, Deref, Fetch, FetchArg, FetchType, Immediate, Register
 from probescope.model.probe_def import ArgDef, ProbeDef
@@ -92,8 +93,7 @@ class ProgramTarget:
         wants = any((not a.every and _has_variables(a)) or a.every for a in d.args)
         if is_glob(d.place.function):
             return [f for s in self._globbed(d) for f in self._found(d, s)]
-        spots = self._spots(d, wants)
-        return [self._at(d, s) for s in spots]
+        return at_each(self._spots(d, wants), lambda s: self._at(d, s))
 
     def _globbed(self, d: ProbeDef) -> list[Spot]:
         functions = [f for f in self.binary.functions(d.place.function) if elf_places.is_code(self.binary, f.address)]
@@ -223,6 +223,22 @@ class ProgramTarget:
                 )
             )
         return out
+
+
+def at_each(spots: list[Spot], find: Callable[[Spot], FoundProbe]) -> list[FoundProbe]:
+    """At every place. Of several (overloads, inlined copies) those that lack what is asked for are left out, and told.
+    Raises what the first one does where none is left."""
+    out: list[FoundProbe] = []
+    problems: list[ScriptError] = []
+    for spot in spots:
+        try:
+            out.append(find(spot))
+        except ScriptError as e:
+            problems.append(e)
+    if problems and not out:
+        raise problems[0]
+    lost = tuple(f"left out at one of {len(spots)} places: {e.diagnostics[0].message}" for e in problems)
+    return [replace(f, lost=(*f.lost, *lost)) if not i else f for i, f in enumerate(out)]
 
 
 def _operand(f: Field) -> FoundArg | None:

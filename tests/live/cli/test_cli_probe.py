@@ -190,3 +190,68 @@ def test_damaged_file(programs, capsys, tmp_path):
         told = capsys.readouterr().err
         assert code in (0, 1), (size, told)
         assert "bug in probescope" not in told, (size, told)
+
+
+CPP_SOURCE = r"""
+#include <string>
+namespace app {
+struct Base { virtual ~Base() {} int id = 4; };
+class Engine : public Base {
+public:
+	int size; const char *label; static int total;
+	Engine(int s, const char *l) : size(s), label(l) {}
+	__attribute__((noinline)) int run(int x, const std::string &s) { asm volatile(""); return total += x + s.size(); }
+	__attribute__((noinline)) int run(double d) { asm volatile(""); return size + d; }
+};
+int Engine::total = 9;
+template <typename T> __attribute__((noinline)) T twice(T v) { asm volatile(""); return v * 2; }
+}
+int main(int argc, char **)
+{
+	static volatile char name[] = "eng";
+	app::Engine e(argc, name[0] == 'e' ? (char *)name : 0); /* whose page is in memory from then on */
+	return e.run(3, "abc") + e.run(2.5) + app::twice(argc) + app::twice(1.5) == 0;
+}
+"""
+
+
+def test_classes(probescope, tmp_path):
+    """C++: overloads, of which one has what is asked for; members behind ``this``, inherited ones; templates; statics
+    of a class."""
+    (tmp_path / "c.cc").write_text(CPP_SOURCE)
+    subprocess.run(["g++", "-g", "-O1", "-o", "c", "c.cc"], check=True, cwd=tmp_path, timeout=60)
+    path = str(tmp_path / "c")
+    wanted = "app::Engine::run x this->size this->id this->label:string app::Engine::total"
+    done = probescope("probe", "-x", path, wanted, "app::twice<int> v", "--", path)
+    assert "left out at one of 2 places: run has no variable x" in done.stderr
+    assert arguments(done.stdout) == ['x=3 size=1 id=4 label="eng" total=9', "v=1"]
+    assert "app::Engine::run(double)\n" in probescope("probe", "-x", path, "-F", "*run*").stdout
+
+
+def test_what_a_killed_recording_leaves(programs, probescope, tmp_path, cache):
+    """The event that it had borrowed is removed by the next run, or by doctor --clean."""
+    import signal
+
+    event = f"probe({programs['fast']} work n)"
+    command = [
+        sys.executable,
+        "-m",
+        "probescope",
+        "record",
+        "-q",
+        "-o",
+        str(tmp_path / "p"),
+        "-e",
+        event,
+        "--",
+        "sleep",
+        "60",
+    ]
+    child = subprocess.Popen(command, env={**os.environ, "XDG_CACHE_HOME": cache})
+    while "probe_fast/work" not in UPROBE_EVENTS.read_text():
+        assert child.poll() is None
+    child.send_signal(signal.SIGKILL)
+    child.wait(30)
+    assert "probe_fast/work" in UPROBE_EVENTS.read_text()
+    probescope("doctor", "--clean")
+    assert "probe_fast/work" not in UPROBE_EVENTS.read_text()

@@ -16,7 +16,7 @@ import re
 from probescope.errors import ScriptError
 from probescope.frozen import replace
 from probescope.lang.probe.places import read_place
-from probescope.lang.probe.scanner import NAME, Scanner
+from probescope.lang.probe.scanner import NAME, SCOPED, Scanner
 from probescope.model.fetch import (
     Absolute,
     Deref,
@@ -103,7 +103,7 @@ def _arg(s: Scanner) -> ArgDef:
         raise s.error(f"'{s.peek()}' is not expected here", s.at, s.at + 1, "arguments are parted by blanks")
     shown = name or last_name(x)
     if not name and kind is not None and isinstance(x, Var):
-        shown = _NOT_WORD.sub("_", f"{x.name}_{kind}")
+        shown = _NOT_WORD.sub("_", f"{last_name(x)}_{kind}")
     return ArgDef(shown, x, kind, user, text=s.text[start : s.at], span=s.span(start))
 
 
@@ -112,7 +112,7 @@ def last_name(x: Fetch) -> str:
     that in its name, as perf probe has it.)"""
     match x:
         case Var(name=name) | Member(name=name):
-            return name
+            return name.rpartition("::")[2]
         case Element() | Star():
             return last_name(x.x)
         case _:
@@ -136,7 +136,7 @@ def _expression(s: Scanner, depth: int) -> Fetch:
     if leaf is not None:
         s.at += 1
         return replace(leaf(s, start), span=s.span(start))
-    name = s.match(NAME)
+    name = s.match(SCOPED)
     if not name:
         raise s.error("an argument is missing" if s.done else f"'{c}' begins no argument", start, start + 1)
     return _members(s, Var(name, span=s.span(start)), start)

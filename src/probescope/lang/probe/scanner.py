@@ -9,6 +9,8 @@ from probescope.errors import ScriptError
 
 MAX_TEXT = 1 << 14
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19}")
+SCOPED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)*")
+"""A name with the namespaces and classes that it is in."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
