@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 
@@ -181,7 +181,7 @@ def read_events(stats: str) -> int:
 
 
 @contextmanager
-def _writing(path: str) -> Iterator[None]:
+def _writing(path: str) -> Generator[None]:
     try:
         yield
     except OSError as e:
