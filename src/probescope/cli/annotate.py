@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from probescope.cli.parsing import Parser, add_filters
+from probescope.cli.perf_options import add_perf_options
 from probescope.cli.symbols import add_symbols
 from probescope.errors import FormatError, UsageError
+from probescope.frozen import replace
 
 if TYPE_CHECKING:
     from probescope.cli.recordings import Opened
+    from probescope.collect.recorded.told import Told
     from probescope.debuginfo.kallsyms import Kallsyms
     from probescope.views.annotate.body import Body
     from probescope.views.annotate.hits import Function
+    from probescope.views.annotate.listing import Look
     from probescope.views.code import File
     from probescope.views.reporting.sums import Sums
 
@@ -45,6 +50,7 @@ def parser() -> Parser:
     add_filters(p)
     add_symbols(p)
     p.add_argument("--stdio", action="store_true", help="as it is")
+    add_perf_options(p, "annotate")
     return p
 
 
@@ -61,7 +67,8 @@ def main(argv: list[str]) -> int:
     names: set[str] = set()
     with opened(args.input, search_of(args, args.input)) as recording:
         sums = _read(recording, args)
-        listing = _Listing(recording, args)
+        ids = {b.path: b.build_id.hex() for b in recording.recording.build_ids}
+        listing = Listing(recording.told, ids, look_of(args), args.vmlinux)
         code = Code()
         for kind in sorted(sums):
             found = functions(sums[kind], code)
@@ -69,7 +76,9 @@ def main(argv: list[str]) -> int:
             names.update(f.name for f in found)
             for function in _chosen(found, wanted, args, whole):
                 try:
-                    listing.write(function, kind, whole)
+                    of = whole if args.percent_type == "global" else 0
+                    for piece in listing.text(function, recording.recording.events[kind].name, of):
+                        sys.stdout.write(piece)
                     shown += 1
                 except FormatError as e:
                     failed.append(f"{function.name}: {e}")
@@ -121,37 +130,42 @@ def _end(shown: int, failed: list[str], wanted: str, names: set[str]) -> int:
     return 1
 
 
-class _Listing:
-    def __init__(self, recording: Opened, args: Namespace) -> None:
+def look_of(args: Namespace) -> Look:
+    from probescope.views.annotate.listing import Look
+
+    return Look(
+        args.disassembler_style,
+        args.source,
+        args.asm_raw,
+        args.print_line,
+        0,
+        args.show_nr_samples,
+        args.show_total_period,
+        args.full_paths,
+    )
+
+
+class Listing:
+    """``ids``: build-ids by path, of a recording; ``vmlinux``: the kernel's code, if it was named."""
+
+    def __init__(self, told: Told, ids: Mapping[str, str], look: Look, vmlinux: str | None) -> None:
         from probescope.views.annotate.listing import Sources
 
-        self._recording, self._args = recording, args
+        self._told, self._look, self._ids, self._vmlinux = told, look, ids, vmlinux
         self._sources = Sources()
-        self._ids = {b.path: b.build_id.hex() for b in recording.recording.build_ids}
         self._kernel: tuple[File, Kallsyms, int] | None = None
 
-    def write(self, function: Function, kind: int, whole: int) -> None:
+    def text(self, function: Function, event: str, whole: int = 0) -> Iterator[str]:
+        """``whole``: weight that shares are of, 0 for the function's own. Raises FormatError."""
         from probescope.views.annotate import listing
         from probescope.views.annotate.body import user_body
 
-        args = self._args
-        look = listing.Look(
-            args.disassembler_style,
-            args.source,
-            args.asm_raw,
-            args.print_line,
-            whole if args.percent_type == "global" else 0,
-            args.show_nr_samples,
-            args.show_total_period,
-            args.full_paths,
-        )
         if function.file is not None:
             body = user_body(function, self._ids.get(function.file.path, ""))
         else:
             body = self._of_kernel(function)
-        event = self._recording.recording.events[kind].name
-        for piece in listing.text(function, body, event, look, self._sources):
-            sys.stdout.write(piece)
+        look = replace(self._look, whole=whole)
+        yield from listing.text(function, body, event, look, self._sources)
 
     def _of_kernel(self, function: Function) -> Body:
         from probescope.views.annotate.body import kernel_body
@@ -169,13 +183,13 @@ class _Listing:
         from probescope.kernel.machine import KCORE
         from probescope.views.code import File
 
-        if not self._recording.told.symbols.kernel.ours:
+        if not self._told.symbols.kernel.ours:
             raise FormatError("the recorded kernel is not the one that runs here, whose symbols tell where it lies")
-        release = self._recording.recording.machine.release or host().release
+        release = self._told.recording.machine.release or host().release
         recorded = next((i for path, i in self._ids.items() if path.startswith("[kernel.kallsyms]")), "")
         kallsyms = Kallsyms(machine.kallsyms())
         whole = [p for p in places(release, "") if not p.endswith(".debug")]  # those have no code
-        for file in map(File, [self._args.vmlinux] if self._args.vmlinux else [*whole, KCORE]):
+        for file in map(File, [self._vmlinux] if self._vmlinux else [*whole, KCORE]):
             binary = file.binary
             if binary is None or (file.path != KCORE and recorded and binary.elf.build_id() not in {"", recorded}):
                 continue

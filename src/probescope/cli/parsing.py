@@ -11,15 +11,6 @@ INSTEAD: dict[tuple[str, str], list[str]] = {
     ("record", "--timeout"): ["a command says how long: probescope record -a -- sleep 10"],
     ("stat", "--duration"): ["--timeout MS, or a command: probescope stat -a -- sleep 10"],
     ("top", "--duration"): ["--times N ends after N looks"],
-    ("report", "--tui"): ["probescope report prints a table; probescope top, flame and export are for looking around"],
-    ("script", "-s"): ["from Python: probescope.open(FILE).batches(); in a program: probescope run -i FILE SCRIPT"],
-    ("script", "-S"): ["--comms, --pid, --tid, --cpu and --time choose events; report -S chooses functions"],
-    ("script", "--symbols"): ["--comms, --pid, --tid, --cpu and --time choose events; report -S chooses functions"],
-    ("script", "--header"): ["probescope report --header-only shows what the file tells of itself"],
-    ("script", "--header-only"): ["probescope report --header-only shows what the file tells of itself"],
-    ("script", "-D"): [
-        "records are not dumped; -f json has every field, --show-mmap-events and the like what is between"
-    ],
 }
 """What peers' options would be here, by command and option, where no option with a like name is it."""
 
@@ -49,7 +40,7 @@ class Parser(argparse.ArgumentParser):
 
         _, _, words = message.partition("unrecognized arguments: ")
         wrong = [w.partition("=")[0] for w in words.split() if w.startswith("-")]
-        known = [o for a in self._actions for o in a.option_strings]
+        known = [o for a in self._actions if a.help != argparse.SUPPRESS for o in a.option_strings]
         found = [nearest(w, known, most=1) for w in wrong[:1]]
         near = [f"did you mean {near[0]}?" for near in found if near]
         return INSTEAD.get((self.prog.partition(" ")[2], wrong[0]), near) if wrong else self._a_file(words)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from probescope.cli.parsing import Parser
+from probescope.cli.perf_options import add_perf_options
 
 if TYPE_CHECKING:
     from probescope.collect.recorder.request import Recorded, RecordRequest
@@ -43,6 +44,7 @@ def parser() -> Parser:
     _how(p)
     _more(p)
     _where(p)
+    add_perf_options(p, "record")
     return p
 
 
@@ -109,6 +111,9 @@ def _more(p: Parser) -> None:
     p.add_argument(
         "--control", metavar="fd:CTL[,ACK]|fifo:...", help="take commands: enable, disable, snapshot, stop, ping"
     )
+    p.add_argument("--no-bpf-event", action="store_true", help="nothing about BPF programs that come and go")
+    p.add_argument("--threads", nargs="?", const="", metavar="SPEC", help="(rings are read by one thread)")
+    p.add_argument("--kcore", action="store_true", help="(the kernel's code is not copied)")
     p.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
     p.add_argument("-v", "--verbose", action="count", default=0, help="say what is opened")
     p.add_argument("--dry-run", action="store_true", help="only see whether this makes sense")
@@ -125,6 +130,7 @@ def _where(p: Parser) -> None:
     p.add_argument(
         "--switch-output", metavar="WHEN", help="another file at each SIGUSR2, or after a size or time: 1G, 30s"
     )
+    p.add_argument("--switch-output-event", metavar="EVENT", help="another file each time that this happens")
     p.add_argument("--switch-max-files", metavar="N", help="keep the last N of them")
     p.add_argument("--timestamp-filename", action="store_true", help="put the time behind the file's name")
     p.add_argument("-B", "--no-buildid", action="store_true", help="no build-ids, no symbols")
@@ -143,6 +149,7 @@ OPTIONAL = {
     "--user-regs": "",
     "--switch-output": "signal",
     "--aio": "1",
+    "--threads": "",
 }
 
 
@@ -195,10 +202,23 @@ def main(argv: list[str]) -> int:
     from probescope.cli.record_request import request
 
     args = parse_arguments(argv)
-    asked = request(args, argv, lambda text: None if args.quiet else _say(text))
+
+    def say(text: str) -> None:
+        if not args.quiet:
+            _say(text)
+
+    _told_of_options(args, say)
+    asked = request(args, argv, say)
     if args.dry_run:
         return 0
     return _recorded(args, asked)
+
+
+def _told_of_options(args: argparse.Namespace, say: Callable[[str], None]) -> None:
+    if args.threads is not None:
+        say("--threads: one thread reads all rings, another writes where much comes: there is nothing to choose")
+    if args.kcore:
+        say("--kcore: the names of the kernel's functions are saved beside the file; its code is not")
 
 
 def _say(text: str) -> None:

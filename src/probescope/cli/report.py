@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from probescope.cli.parsing import Parser, offers
+from probescope.cli.perf_options import add_perf_options
 from probescope.cli.symbols import add_symbols
 from probescope.errors import UsageError
 
@@ -47,6 +48,7 @@ def parser() -> Parser:
     add_symbols(p)
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
     p.add_argument("--stdio", action="store_true", help="as it is")
+    add_perf_options(p, "report")
     return p
 
 
@@ -108,6 +110,8 @@ def main(argv: list[str]) -> int:
         if args.header or args.header_only or args.stats or args.tasks or args.mmaps:
             from probescope.views.reporting import told
 
+            if not hasattr(recording.recording, "container") and not args.tasks:
+                raise UsageError("--header, --stats and --mmaps are of a perf.data's own, which this is not")
             done = told.write(sys.stdout.write, recording.recording, args)
             if done:
                 return _end(report, 0)

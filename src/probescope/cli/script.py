@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from probescope.cli.parsing import Parser, add_filters
+from probescope.cli.perf_options import add_perf_options
 from probescope.cli.symbols import add_symbols
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
-    import argparse
-
     from probescope.cli.recordings import Opened
 
 EXAMPLES = """examples:
@@ -39,7 +39,10 @@ def parser() -> Parser:
     )
     for kind in ("mmap", "task", "switch", "lost", "namespace", "bpf", "cgroup"):
         p.add_argument(f"--show-{kind}-events", action="store_true", help=f"{kind} records too")
+    p.add_argument("--header", action="store_true", help="what the file tells of itself, too")
+    p.add_argument("--header-only", action="store_true", help="that alone")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
+    add_perf_options(p, "script")
     return p
 
 
@@ -55,10 +58,19 @@ def main(argv: list[str]) -> int:
         return script_trace.main(args)
     lines = "srcline" in (args.fields or "")
     with opened(args.input, search_of(args, args.input, lines=lines)) as recording:
+        if args.header or args.header_only:
+            from probescope.views.reporting import told
+
+            told.write(sys.stdout.write, recording.recording, argparse.Namespace(**vars(args), **_NOTHING_ELSE))
+            if args.header_only:
+                return 0
         (_json if args.format == "json" else _text)(recording, args)
         sys.stdout.flush()
         recording.tell_damage(sys.stderr)
     return 0
+
+
+_NOTHING_ELSE = {"stats": False, "tasks": False, "mmaps": False}
 
 
 def _text(recording: Opened, args: argparse.Namespace) -> None:

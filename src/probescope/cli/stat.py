@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from probescope.cli.parsing import Parser, command_words, cpu_list, process_id
+from probescope.cli.perf_options import add_perf_options
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -54,11 +56,16 @@ def parser() -> Parser:
     p.add_argument("-I", "--interval-print", type=_number, default=0, metavar="MS", help="print every MS milliseconds")
     p.add_argument("--interval-count", type=_number, default=0, metavar="N", help="end after N intervals")
     p.add_argument("--timeout", type=_number, default=0, metavar="MS", help="end after MS milliseconds")
-    p.add_argument("-D", "--delay", type=_number, default=0, metavar="MS", help="begin MS milliseconds after the start")
+    p.add_argument(
+        "-D", "--delay", type=_delay, default=0, metavar="MS", help="begin MS ms after the start; -1: with --control"
+    )
+    p.add_argument(
+        "--control", default="", metavar="fd:CTL[,ACK]|fifo:...", help="take commands: enable, disable, stop"
+    )
     p.add_argument("-d", "--detailed", action="count", default=0, help="caches too; twice and thrice for more")
     p.add_argument("-i", "--no-inherit", action="store_true", help="leave out children and new threads")
     p.add_argument("-A", "--no-aggr", action="store_true", help="each CPU apart")
-    for name in ("core", "socket", "node", "thread"):
+    for name in ("core", "die", "socket", "node", "thread"):
         p.add_argument(f"--per-{name}", dest="per", action="store_const", const=name, help=f"each {name} apart")
     p.add_argument("-G", "--cgroup", metavar="PATH", help="of this cgroup alone (with -a or -C)")
     p.add_argument("--for-each-cgroup", metavar="PATH,...", help="of each of these apart (with -a or -C)")
@@ -69,7 +76,30 @@ def parser() -> Parser:
     p.add_argument("--append", action="store_true", help="add to the file of -o")
     p.add_argument("-n", "--null", action="store_true", help="count nothing: only times")
     p.add_argument("-v", "--verbose", action="store_true", help="say why an event is not supported")
+    _besides(p)
+    add_perf_options(p, "stat")
     return p
+
+
+def _besides(p: Parser) -> None:
+    p.add_argument("-g", "--group", action="store_true", help="all events as one group")
+    p.add_argument("--all-user", action="store_true", help="only what happens in user space")
+    p.add_argument("--all-kernel", action="store_true", help="only what happens in the kernel")
+    p.add_argument("-M", "--metrics", metavar="LIST", help="what these metrics are made of: IPC, CPI, TopdownL1")
+    p.add_argument("--topdown", action="store_true", help="what slots of the CPU's pipeline were used for")
+    p.add_argument("-S", "--sync", action="store_true", help="sync(2) before each run")
+    p.add_argument("--pre", metavar="COMMAND", help="for the shell, before each run")
+    p.add_argument("--post", metavar="COMMAND", help="for the shell, after each run")
+    p.add_argument("--summary", action="store_true", help="with -I: sums at the end")
+    p.add_argument("--interval-clear", action="store_true", help="with -I: clear the screen before each")
+    p.add_argument("-B", "--big-num", action="store_true", help="thousands apart, as the locale has it (so it is)")
+    p.add_argument("--no-big-num", action="store_true", help="digits alone")
+    p.add_argument("--log-fd", type=_number, metavar="FD", help="to this descriptor, not to stderr")
+    p.add_argument("-q", "--quiet", action="store_true", help="print nothing")
+
+
+def _delay(text: str) -> int:
+    return -1 if text == "-1" else _number(text)
 
 
 def _number(text: str) -> int:
@@ -134,6 +164,7 @@ def _request(args: argparse.Namespace) -> StatRequest:
         args.delay,
         timeout,
         not args.no_inherit,
+        args.control,
     )
 
 
@@ -142,11 +173,13 @@ def _help() -> list[str]:
 
 
 def _counters(args: argparse.Namespace) -> tuple[Counter, ...]:
+    from probescope.cli.stat_metrics import levelled, metric_events
     from probescope.frozen import replace
     from probescope.lang.perf.events import parse_events
     from probescope.sources.perf_events import resolve_events
 
-    texts = args.event or [",".join(DEFAULT[: args.detailed + 1])]
+    texts = [*args.event, *metric_events(args.metrics or "", topdown=args.topdown)]
+    texts = texts or [",".join(DEFAULT[: args.detailed + 1])]
     out: list[Counter] = []
     if any(at == 0 for at, _ in args.filter):
         raise UsageError("a filter belongs to a tracepoint", hints=[_FILTER])
@@ -154,7 +187,9 @@ def _counters(args: argparse.Namespace) -> tuple[Counter, ...]:
         base = len(out)
         found = _filtered(resolve_events(parse_events(text), text), [f for at, f in args.filter if at == number])
         out += [replace(c, leader=c.leader + base) if c.leader >= 0 else c for c in found]
-    return tuple(out)
+    if args.group:
+        out = [replace(c, leader=0) for c in out]
+    return tuple(levelled(out, "user" if args.all_user else "kernel" if args.all_kernel else ""))
 
 
 _FILTER = "-e SYSTEM:EVENT --filter 'FIELD == VALUE'"
@@ -195,12 +230,17 @@ def _ranges(cpus: Sequence[int]) -> str:
 
 
 def _opened(args: argparse.Namespace) -> TextIO:
-    if not args.output:
+    if args.quiet:
+        return open(os.devnull, "w", encoding="utf-8")
+    if not args.output and not args.log_fd:
         return sys.stderr
     try:
+        if args.log_fd:
+            return open(args.log_fd, "w", encoding="utf-8", closefd=False)
         return open(args.output, "a" if args.append else "w", encoding="utf-8")
     except OSError as e:
-        raise UsageError(f"cannot write {args.output}: {e.strerror}") from e
+        name = args.output or f"to the descriptor {args.log_fd}"
+        raise UsageError(f"cannot write {name}: {e.strerror}") from e
 
 
 # --- what is said
@@ -212,23 +252,35 @@ def _counted(args: argparse.Namespace, request: StatRequest, out: TextIO) -> int
     show = _Shown(args, request, out)
     code, interrupted = 0, False
     for _ in range(args.repeat):
+        _around(args.pre, sync=args.sync)
         for snapshot in run(request):
             if request.interval_ms:
                 show.interval(snapshot)
             elif snapshot.final:
                 show.keep(snapshot)
             code, interrupted = snapshot.exit_code, snapshot.interrupted
+        _around(args.post)
         if interrupted and not args.command:
             break
     show.end()
     return code
 
 
+def _around(command: str | None, *, sync: bool = False) -> None:
+    """Raises UsageError where it fails."""
+    if command:
+        code = os.waitstatus_to_exitcode(os.system(command))  # noqa: S605 - the user's own words for the shell
+        if code:
+            raise UsageError(f"'{command}' ended with {code}")
+    if sync:
+        os.sync()
+
+
 class _Shown:
     """Prints snapshots, or keeps them for the end."""
 
     def __init__(self, args: argparse.Namespace, request: StatRequest, out: TextIO) -> None:
-        from probescope.views.stat import Named
+        from probescope.views.stat import Named, thousands
 
         self._args, self._request, self._out = args, request, out
         groups = request.cgroups or ("",)
@@ -240,6 +292,8 @@ class _Shown:
         self._headed = False
         self._aggregation = _aggregation(args, request)
         self._json = args.json_output or args.format == "json"
+        self._grouped = thousands() and not args.no_big_num
+        self._all: list[Snapshot] = []
 
     def keep(self, snapshot: Snapshot) -> None:
         self._runs.append(snapshot)
@@ -247,10 +301,14 @@ class _Shown:
     def interval(self, snapshot: Snapshot) -> None:
         from probescope.views import stat as view
 
+        if self._args.interval_clear and self._out.isatty():
+            self._out.write("\x1b[H\x1b[2J")
+            self._headed = False
         if not self._headed and not self._json and self._args.field_separator is None:
             self._out.write(view.interval_heading(self._units))
         self._headed = True
         self._runs = [snapshot]
+        self._all.append(snapshot) if self._args.summary else None
         at = snapshot.at_ns / 1e9
         for row in self._rows(self._args.interval_print * 1e6):
             if self._json:
@@ -258,13 +316,16 @@ class _Shown:
             elif self._args.field_separator is not None:
                 self._out.write(view.csv(row, self._args.field_separator, at_s=at))
             else:
-                self._out.write(f"{at:16.9f} {view.text(row, grouped=view.thousands(), units=self._units)}")
+                self._out.write(f"{at:16.9f} {view.text(row, grouped=self._grouped, units=self._units)}")
         self._out.flush()
 
     def end(self) -> None:
+        from probescope.cli.stat_metrics import summed
         from probescope.views import stat as view
 
-        if self._request.interval_ms or not self._runs:
+        if self._all:
+            self._runs = [summed(self._all)]
+        elif self._request.interval_ms or not self._runs:
             return
         runs = len(self._runs)
         elapsed = [s.at_ns / 1e9 for s in self._runs]
@@ -276,7 +337,7 @@ class _Shown:
             self._out.write("".join(view.csv(r, self._args.field_separator, runs=runs) for r in found))
             return
         self._out.write(view.heading(self._whom(), runs))
-        self._out.write("".join(view.text(r, grouped=view.thousands(), units=self._units) for r in found))
+        self._out.write("".join(view.text(r, grouped=self._grouped, units=self._units) for r in found))
         last = self._runs[-1]
         alone = not (self._request.cpus or self._request.pids or self._request.tids)
         times = (last.user_s, last.system_s) if alone else None
@@ -325,6 +386,6 @@ def _aggregation(args: argparse.Namespace, request: StatRequest) -> Aggregation:
         return groups.by_cpu()
     if args.per == "thread":
         return groups.by_thread()
-    if args.per in {"core", "socket", "node"} and request.cpus:
+    if args.per in {"core", "die", "socket", "node"} and request.cpus:
         return groups.by_place(args.per, request.cpus)
     return groups.all_together()

@@ -51,13 +51,16 @@ def by_place(kind: str, cpus: Sequence[int]) -> Grouping:
         if kind == "node":
             keys[cpu] = (nodes.get(cpu, 0),)
         else:
-            core = (topology.die_of(cpu), topology.core_of(cpu)) if kind == "core" else ()
+            core = (topology.die_of(cpu), topology.core_of(cpu))[: {"core": 2, "die": 1}.get(kind, 0)]
             keys[cpu] = (topology.socket_of(cpu), *core)
 
     def label(t: Total) -> tuple[str, tuple[tuple[str, object], ...]]:
         if kind == "core":
             name = f"S{t.key[0]}-D{t.key[1]}-C{t.key[2]}"
             return f"{name:<14}{t.parts:>6} ", ((kind, name), ("aggregate-number", t.parts))
+        if kind == "die":
+            name = f"S{t.key[0]}-D{t.key[1]}"
+            return f"{name:<8}{t.parts:>6} ", ((kind, name), ("aggregate-number", t.parts))
         name = f"{kind[0].upper()}{t.key[0]}"
         return f"{name:<5}{t.parts:>6} ", ((kind, name), ("aggregate-number", t.parts))
 

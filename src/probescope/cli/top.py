@@ -8,6 +8,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from probescope.cli.parsing import Parser
+from probescope.cli.perf_options import add_perf_options
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,19 +35,34 @@ def parser() -> Parser:
     p.add_argument("-t", "--tid", metavar="TID,...", help="these threads")
     p.add_argument("-u", "--uid", metavar="USER", help="the processes of this user")
     p.add_argument("-C", "--cpu", metavar="LIST", help="these CPUs: 0,2-3")
+    p.add_argument("--cgroup", metavar="NAME,...", help="of this cgroup alone")
     p.add_argument("-i", "--no-inherit", action="store_true", help="leave out children and new threads")
     p.add_argument("-m", "--mmap-pages", metavar="N", help="pages of each ring, 2^n, or a size: 1M")
     p.add_argument("-g", dest="stacks", action="store_true", help="call graphs")
     p.add_argument("--call-graph", metavar="HOW", help="call graphs: fp[,DEPTH], dwarf[,BYTES] or lbr")
+    p.add_argument("--max-stack", type=int, metavar="N", help="only the innermost N functions of call graphs")
     p.add_argument("-G", "--inverted", action="store_true", help="call graphs from the innermost function")
     p.add_argument("--children", action="store_true", default=None, help="functions with what they call (with -g)")
     p.add_argument("--no-children", dest="children", action="store_false", help="own weights alone")
     p.add_argument("-s", "--sort", default="dso,symbol", metavar="KEYS", help="of comm, tid, tgid, dso, symbol, cpu")
     _shown(p)
+    _code(p)
+    add_perf_options(p, "top")
     return p
 
 
+def _code(p: Parser) -> None:
+    p.add_argument(
+        "-M", "--disassembler-style", choices=("att", "intel"), default="att", help="of the key a: att, intel"
+    )
+    p.add_argument("--asm-raw", action="store_true", help="the bytes of instructions too")
+    p.add_argument("--no-source", dest="source", action="store_false", help="no source lines between instructions")
+    p.add_argument("-k", "--vmlinux", metavar="FILE", help="the kernel's code")
+
+
 def _shown(p: Parser) -> None:
+    p.add_argument("--comms", default="", metavar="NAME", help="only of threads with this name")
+    p.add_argument("--dsos", default="", metavar="NAME", help="only in this file")
     p.add_argument("-K", "--hide-kernel", "--hide_kernel_symbols", action="store_true", help="without the kernel")
     p.add_argument("-U", "--hide-user", "--hide_user_symbols", action="store_true", help="without user space")
     p.add_argument("-d", "--delay", default="2", metavar="SECONDS", help="between looks (2)")
@@ -89,13 +105,15 @@ def _wanted(args: Namespace, argv: list[str]) -> list[str]:
     out: list[str] = []
     for event in args.event:
         out += ["-e", event]
-    same = ("filter", "freq", "count", "pid", "tid", "uid", "cpu", "mmap_pages", "call_graph")
+    same = ("filter", "freq", "count", "pid", "tid", "uid", "cpu", "mmap_pages", "call_graph", "cgroup")
     for option in same:
         value = getattr(args, option)
         if value is not None:
             out += [f"--{option.replace('_', '-')}", value]
     out += ["-a"] if args.all_cpus else []
-    out += ["-g"] if args.stacks else []
+    out += ["-g"] if args.stacks and not args.max_stack else []
+    if args.max_stack and args.call_graph is None:
+        out += ["--call-graph", f"fp,{args.max_stack}"]
     return out + (["-i"] if args.no_inherit else [])
 
 
@@ -108,13 +126,13 @@ def _view(args: Namespace) -> View:
     for key in keys:
         if key.name not in known:
             raise UsageError(f"'{key.name}' is no key to sort by here", hints=["keys: " + ", ".join(sorted(known))])
-    stacks = args.stacks or args.call_graph is not None
+    stacks = args.stacks or args.call_graph is not None or bool(args.max_stack)
     children = stacks if args.children is None else args.children and stacks
     order = "callee" if args.inverted or not children else "caller"
     if args.hide_kernel and args.hide_user:
         raise UsageError("nothing is left without the kernel and without user space", hints=["-K or -U alone"])
     hidden = "kernel" if args.hide_kernel else "user" if args.hide_user else ""
-    return View(keys, children, order if stacks else "", hidden=hidden)
+    return View(keys, children, order if stacks else "", comm=args.comms, module=args.dsos, hidden=hidden)
 
 
 def _seconds(text: str) -> float:

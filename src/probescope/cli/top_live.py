@@ -7,11 +7,14 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from probescope.cli.annotate import Listing
 from probescope.collect.sampler import Sampler
+from probescope.views.annotate.listing import Look
 from probescope.views.top.profile import Profile
 from probescope.views.top.text import about
 
 if TYPE_CHECKING:
+    from probescope.collect.recorded.told import Told
     from probescope.views.top.profile import Snapshot, View
 
 POLL = 0.1
@@ -37,6 +40,9 @@ class Live:
         self.events = tuple(e.name for e in self._sampler.events)
         stacks = any("callchain" in e.sampled for e in self._sampler.events)
         self.profile = Profile(self._sampler.told, len(self.events), stacks=stacks, zero=args.zero)
+        self._look = Look(args.disassembler_style, args.source, args.asm_raw)
+        self._vmlinux = args.vmlinux
+        self._listing: tuple[Told, Listing] | None = None
         self._renewed = 0
         s = asked.sampling
         self._pace = f"every {s.period:,}" if s.period else f"{s.frequency or 4000:,} Hz"
@@ -78,6 +84,23 @@ class Live:
             if self._slow:
                 self._sampler.start()
             self._slow = time.monotonic() - begun > self.delay / 2
+
+    def annotated(self, view: View, symbol: str, module: str) -> str:
+        """The code of a function with the weights that its instructions have by now; or why it cannot be shown.
+        ``symbol`` as rows have it: ``[k] schedule``."""
+        from probescope.errors import ProbescopeError
+        from probescope.views.code import Code
+
+        name = symbol.partition("] ")[2] or symbol
+        function = self.profile.function(view, name, module, Code())
+        if function is None:
+            return f"no samples are known of instructions of {name}"
+        if self._listing is None or self._listing[0] is not self._sampler.told:
+            self._listing = self._sampler.told, Listing(self._sampler.told, {}, self._look, self._vmlinux)
+        try:
+            return "".join(self._listing[1].text(function, self.events[view.event]))
+        except (ProbescopeError, OSError) as e:
+            return f"{name}: {e}"
 
     def fade(self) -> None:
         self.profile.fade()

@@ -6,9 +6,11 @@ sampling thread: gathers, works out a snapshot ──► the screen's thread: sh
 
 from __future__ import annotations
 
+import errno
 import signal
 import threading
 from argparse import Namespace
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -39,6 +41,7 @@ HELP = """[b]probescope top[/b]
   up, down      a row                      Enter, e   its call graph (with -g)
   t             look at its thread alone: the list of threads first, where rows have none
   d             look at its file alone     Esc        one step back
+  a             its function's instructions, each with its share
   /             only rows that hold a text K, U       without the kernel, without user space
   s             sort by other keys         n          the next kind of event
   c             with what functions call, or their own weight alone (with -g)
@@ -58,6 +61,37 @@ class Help(ModalScreen[None]):
         yield VerticalScroll(Static(HELP), id="help")
 
 
+class Code(ModalScreen[None]):
+    """A function's instructions; ``a`` again: as they are by then."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "back"),
+        Binding("a", "app.annotate", "again"),
+    ]
+    CSS = "#code { border: round $primary; background: $surface; overflow-x: auto; } #listing { width: auto; }"
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def compose(self) -> ComposeResult:
+        yield VerticalScroll(Static(code_text(self.text), id="listing"), id="code")
+
+    def renew(self, text: str) -> None:
+        self.text = text
+        self.query_one("#listing", Static).update(code_text(text))
+
+
+def code_text(text: str) -> Text:
+    """Shares in the colors of rows."""
+    out = Text(no_wrap=True)
+    for line in text.expandtabs(4).splitlines():
+        share = line.partition(" :")[0].strip()
+        hot = float(share) if share.replace(".", "").isdigit() else 0.0
+        out.append(line + "\n", "red" if hot >= 5 else "green" if hot >= 0.5 else "")
+    return out
+
+
 class Screen(App[int]):
     """``look``: seconds between snapshots. Sampling goes on in a thread of its own; ``closing`` ends it."""
 
@@ -74,6 +108,7 @@ class Screen(App[int]):
         Binding("h,question_mark", "help", "help"),
         Binding("t", "thread", "thread"),
         Binding("d", "module", "file"),
+        Binding("a", "annotate", "code"),
         Binding("escape", "step_back", "back"),
         Binding("slash", "filter", "filter", key_display="/"),
         Binding("s", "sort", "sort"),
@@ -100,6 +135,7 @@ class Screen(App[int]):
         self.shown: list[Shown | None] = []
         self.looks = 0
         self._zero = False
+        self._code: tuple[str, str] | None = None
         self._heads: tuple[str, ...] = ()
         self._thread = threading.Thread(target=self._sample, name="sampling", daemon=True)
 
@@ -112,9 +148,15 @@ class Screen(App[int]):
                 self._gather()
                 if self.closing.is_set():
                     return
+                if not terminal_is_there():
+                    self.call_later(self.action_leave)
+                    return
                 if self._zero:
                     self._zero = False
                     self.live.profile.forget()
+                if self._code is not None:
+                    (symbol, module), self._code = self._code, None
+                    self.call_later(self.show_code, self.live.annotated(self.view, symbol, module))
                 if not self.paused or self.changed.is_set():
                     self.changed.clear()
                     view = self.view
@@ -149,10 +191,10 @@ class Screen(App[int]):
 
     def on_mount(self) -> None:
         if self.live.notes:
-            notes = self.query_one("#notes", Static)
+            notes = self.screen_stack[0].query_one("#notes", Static)
             notes.update("\n".join(self.live.notes))
             notes.display = True
-        self.query_one(DataTable).focus()
+        self.screen_stack[0].query_one(DataTable).focus()
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -166,8 +208,8 @@ class Screen(App[int]):
         about = self.live.about(snapshot, view) + ("  [paused]" if self.paused else "")
         if snapshot.lost:
             about += "  (larger rings: -m)"
-        self.query_one("#about", Static).update(about)
-        table = self.query_one(DataTable)
+        self.screen_stack[0].query_one("#about", Static).update(about)
+        table = self.screen_stack[0].query_one(DataTable)
         heads = self._titles(view)
         if heads != self._heads:
             self._heads = heads
@@ -212,7 +254,7 @@ class Screen(App[int]):
         self.changed.set()
 
     def _row(self) -> Shown | None:
-        at = self.query_one(DataTable).cursor_row
+        at = self.screen_stack[0].query_one(DataTable).cursor_row
         while 0 <= at < len(self.shown) and self.shown[at] is None:
             at -= 1
         return self.shown[at] if 0 <= at < len(self.shown) else None
@@ -246,12 +288,24 @@ class Screen(App[int]):
         if module:
             self.look(module=module, keys=self._functions(), expanded=frozenset())
 
+    def action_annotate(self) -> None:
+        symbol = self._value("symbol")
+        if symbol:
+            self._code = symbol, self._value("dso")
+            self.changed.set()
+
+    def show_code(self, text: str) -> None:
+        if isinstance(self.screen, Code):
+            self.screen.renew(text)
+        else:
+            self.push_screen(Code(text))
+
     def action_step_back(self) -> None:
         v = self.view
-        typed = self.query_one("#typed", Input)
+        typed = self.screen_stack[0].query_one("#typed", Input)
         if typed.display:
             typed.value, typed.display = "", False
-            self.query_one(DataTable).focus()
+            self.screen_stack[0].query_one(DataTable).focus()
             self.look(typed="")
         elif v.typed:
             self.look(typed="")
@@ -263,7 +317,7 @@ class Screen(App[int]):
             self.look(keys=self.base, hidden="", expanded=frozenset())
 
     def action_filter(self) -> None:
-        typed = self.query_one("#typed", Input)
+        typed = self.screen_stack[0].query_one("#typed", Input)
         typed.display = True
         typed.focus()
 
@@ -271,8 +325,8 @@ class Screen(App[int]):
         self.look(typed=event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.query_one("#typed", Input).display = False
-        self.query_one(DataTable).focus()
+        self.screen_stack[0].query_one("#typed", Input).display = False
+        self.screen_stack[0].query_one(DataTable).focus()
 
     def action_sort(self) -> None:
         names = tuple(k.name for k in self.view.keys)
@@ -310,10 +364,30 @@ class Screen(App[int]):
         self.look(event=(self.view.event + 1) % len(self.live.events))
 
 
+def terminal_is_there() -> bool:
+    """A window that is closed takes its terminal away, and not all send SIGHUP then."""
+    import sys
+    import termios
+
+    try:
+        termios.tcgetattr(sys.__stdin__ or 0)
+    except (termios.error, ValueError, OSError) as e:
+        return e.args[:1] != (errno.EIO,)
+    return True
+
+
 def show(live: Live, view: View, args: Namespace) -> int:
     """Until it is left. What went wrong meanwhile is raised then."""
+    import sys
+    import termios
+
     screen = Screen(live, view, args)
-    code = screen.run()
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        code = screen.run()
+    finally:  # the screen, continued after SIGSTOP, takes its own settings for those of before
+        with suppress(termios.error):
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
     screen.closing.set()
     screen.changed.set()
     screen.join()

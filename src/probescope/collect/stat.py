@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 
 from probescope.collect.counting import Counting, Target
+from probescope.collect.recorder.control import Control
 from probescope.errors import KernelError, UsageError
 from probescope.frozen import dataclass
 from probescope.kernel import procfs
@@ -24,7 +25,9 @@ _LOOK_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class StatRequest:
-    """``cpus``: all processes there; else ``pids`` (with all their threads) and ``tids``; else the command alone.
+    """``control``: as of ``record``; ``delay_ms`` -1: nothing is counted until it says so.
+
+    ``cpus``: all processes there; else ``pids`` (with all their threads) and ``tids``; else the command alone.
     ``cgroups``: paths below the cgroup file system, each counted apart. Times in ms, 0 for none."""
 
     counters: tuple[Counter, ...]
@@ -37,6 +40,7 @@ class StatRequest:
     delay_ms: int = 0
     timeout_ms: int = 0
     inherit: bool = True
+    control: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +64,15 @@ def run(request: StatRequest) -> Iterator[Snapshot]:
     signals = Signals()
     child: Child | None = None
     countings: list[Counting] = []
+    going: _Run | None = None
     try:
         child = Child(request.command) if request.command else None
         countings.extend(Counting(request.counters, target) for target in _targets(request, child))
-        yield from _Run(request, countings, child, signals).snapshots()
+        going = _Run(request, countings, child, signals)
+        yield from going.snapshots()
     finally:
+        if going is not None:
+            going.close()
         for c in countings:
             c.close()
         if child is not None:
@@ -110,6 +118,7 @@ class _Run:
         self._child = child
         self._signals = signals
         self._last: list[Reading] = []
+        self._control = Control(request.control)
 
     def snapshots(self) -> Iterator[Snapshot]:
         r = self._request
@@ -120,7 +129,7 @@ class _Run:
         start = time.monotonic_ns()
         if self._child is not None:
             self._child.start()
-        if r.delay_ms:
+        if r.delay_ms > 0:
             self._wait(start + r.delay_ms * 1_000_000)
             self._enable()
         deadline = start + r.timeout_ms * 1_000_000 if r.timeout_ms else None
@@ -186,16 +195,29 @@ class _Run:
             left = None if until is None else (until - time.monotonic_ns() + 999_999) // 1_000_000
             if left is not None and left <= 0:
                 return False
-            fds = [self._signals.fileno()]
+            fds = [self._signals.fileno(), *([self._control.fileno()] if self._control.fileno() >= 0 else [])]
             if self._child is not None and self._child.fileno() >= 0:
                 fds.append(self._child.fileno())
                 look = left
             else:
                 look = _LOOK_MS if left is None else min(left, _LOOK_MS)
             host().poll(fds, -1 if look is None else look)
+            self._obey()
+
+    def _obey(self) -> None:
+        for command in self._control.commands():
+            for c in self._countings:
+                if command == "enable":
+                    c.enable()
+                elif command == "disable":
+                    c.disable()
+            self._control.answer(command)
+
+    def close(self) -> None:
+        self._control.close()
 
     def _over(self) -> bool:
-        if self._signals.stop_asked:
+        if self._signals.stop_asked or self._control.stopped:
             return True
         if self._child is not None:
             return self._child.ended()

@@ -153,7 +153,22 @@ def metric(name: str, value: float, others: dict[str, float], elapsed_ns: float)
                 return 100.0 * value / base, "%7.2f%%", about
     if plain.startswith("stalled-cycles-") and others.get("cycles"):
         return 100.0 * value / others["cycles"], "%7.2f%%", f"{plain.rpartition('-')[2]} cycles idle"
-    return _rate(value, clock) if clock else None
+    return _slots(name, value, others) or (_rate(value, clock) if clock else None)
+
+
+_TOPDOWN = {
+    "topdown-retiring": "Retiring",
+    "topdown-bad-spec": "Bad Speculation",
+    "topdown-fe-bound": "Frontend Bound",
+    "topdown-be-bound": "Backend Bound",
+}
+
+
+def _slots(name: str, value: float, others: dict[str, float]) -> tuple[float, str, str] | None:
+    """Of a CPU's pipeline, by the names that sysfs has for its counters: shares of the four together."""
+    kind = next((k for k in _TOPDOWN if k in name), "")
+    whole = sum(v for n, v in others.items() if any(k in n for k in _TOPDOWN))
+    return (100.0 * value / whole, "%8.1f%%", _TOPDOWN[kind]) if kind and whole else None
 
 
 def _rate(value: float, clock_ns: float) -> tuple[float, str, str]:

@@ -98,7 +98,7 @@ def test_keys(busy: int) -> None:
 async def _typed(busy: int) -> None:
     from probescope.cli import top
     from probescope.cli.top_live import Live
-    from probescope.cli.top_screen import Help, Screen
+    from probescope.cli.top_screen import Code, Help, Screen
 
     asked = words(busy, "-g", "-s", "dso,symbol")
     args = top.parser().parse_args(asked)
@@ -129,7 +129,17 @@ async def _typed(busy: int) -> None:
         await until(lambda: app.view.typed == "spi" and names() and all("spi" in n for n in names()), "filter")
         await pilot.press("escape", "escape")
         await until(lambda: not app.view.typed and app.view.tid == -1, "back")
-        await pilot.press("p")
+        await pilot.press("slash", *"[.] spin", "enter")
+        await until(lambda: app.view.typed == "[.] spin" and names() and names()[0].endswith("spin"), "one row")
+        await pilot.press("a")
+        await until(lambda: isinstance(app.screen, Code) and "imul" in app.screen.text, "code")
+        looks = app.looks
+        await until(lambda: app.looks > looks + 1, "looks go on below")
+        await pilot.press("a")
+        await until(lambda: isinstance(app.screen, Code) and "spin" in app.screen.text, "code again")
+        await pilot.press("escape")
+        await until(lambda: not isinstance(app.screen, Code), "no more code")
+        await pilot.press("escape", "p")
         await until(lambda: app.paused, "pause")
         await pilot.press("h")
         await until(lambda: isinstance(app.screen, Help), "help")
@@ -144,8 +154,9 @@ async def _typed(busy: int) -> None:
 # --- a terminal
 
 
-@pytest.mark.parametrize("how", ["q", "TERM"])
+@pytest.mark.parametrize("how", ["q", "TERM", "HUP", "stopped"])
 def test_the_terminal_is_left_as_it_was(busy: int, how: str) -> None:
+    """However it ends; also after it was resized, and stopped for a while."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (30, 100))
     before = termios.tcgetattr(theirs)
@@ -154,10 +165,17 @@ def test_the_terminal_is_left_as_it_was(busy: int, how: str) -> None:
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True)
     seen = _until(ours, b"spin", b"")
     assert termios.tcgetattr(theirs) != before  # keys come at once, and are not echoed
-    if how == "q":
+    termios.tcsetwinsize(theirs, (12, 60))
+    process.send_signal(signal.SIGWINCH)
+    if how == "stopped":
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        process.send_signal(signal.SIGCONT)
+        seen = _until(ours, b"spin", b"")
+    if how in {"q", "stopped"}:
         os.write(ours, b"q")
     else:
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.Signals[f"SIG{how}"])
     seen = _until(ours, b"\x1b[?1049l", seen)
     while process.poll() is None:  # what it says on its way out must not fill the terminal
         if select.select([ours], [], [], 0.1)[0]:
@@ -167,6 +185,29 @@ def test_the_terminal_is_left_as_it_was(busy: int, how: str) -> None:
     assert seen.rfind(b"\x1b[?25h") > seen.rfind(b"\x1b[?25l")  # the cursor is shown again
     os.close(ours)
     os.close(theirs)
+
+
+def test_input_that_ends(busy: int) -> None:
+    """Nobody can type anything any more: it goes on as text, until it is told to end."""
+    command = [sys.executable, "-m", "probescope", "top", "--times", "1", *words(busy)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=True)
+    assert "spin" in done.stdout
+
+
+def test_a_terminal_that_goes_away(busy: int) -> None:
+    """As when a window is closed: it ends by itself, and nothing stays behind."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (30, 100))
+    command = [sys.executable, "-m", "probescope", "top", *words(busy)]
+    env = {**os.environ, "TERM": "xterm-256color"}
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True)
+    os.close(theirs)
+    _until(ours, b"spin", b"")
+    os.close(ours)
+    try:
+        process.wait(timeout=60)
+    finally:
+        process.kill()
 
 
 def _until(fd: int, wanted: bytes, seen: bytes) -> bytes:

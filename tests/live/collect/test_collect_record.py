@@ -319,6 +319,39 @@ def test_another_file_after_each_megabyte(tmp_path: Path) -> None:
         assert os.path.basename(sys.executable)[:15] in found.names
 
 
+def test_another_file_each_time_that_something_happens(
+    tmp_path: Path, started: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """``--switch-output-event``: of any task; it is not in the recording."""
+    channel = Channel(tmp_path)
+    asked = ("--switch-output-event", "syscalls:sys_enter_acct", "-o", str(tmp_path / "perf.data"))
+    with Worker() as worker:
+        one = started(*asked, *GETPPID, "-p", str(worker.pid), *channel.option)
+        channel.say("ping")
+        for count in (1, 2):
+            worker.work(1000)
+            subprocess.run([sys.executable, "-c", "import ctypes; ctypes.CDLL(None).acct(b'/nowhere')"], check=True)
+            until(partial(more_than, count - 1, tmp_path))
+        worker.work(10)
+        channel.say("stop")
+        _, said = one.communicate(timeout=60)
+    files = sorted(tmp_path.glob("perf.data.*"))
+    assert [Found(f).samples for f in files] == [1000, 1000, 10], said
+
+
+def test_options_that_change_nothing(tmp_path: Path) -> None:
+    said = record("--threads=cpu", "--kcore", "--no-bpf-event", "-o", str(tmp_path / "perf.data"), "true")
+    assert "--threads: one thread reads all rings" in said
+    assert "--kcore: the names" in said
+
+
+def test_all_tracepoints(tmp_path: Path) -> None:
+    """But the one that the kernel lets nobody sample; named alone, it is refused with the reason."""
+    record("-o", str(tmp_path / "perf.data"), "-e", "irq_vectors:*", "true")
+    said = record("-o", str(tmp_path / "perf.data"), "-e", "irq_vectors:irq_work_exit", "true", code=1)
+    assert "each sample would cause the next" in said
+
+
 def test_the_last_moments_at_a_signal(tmp_path: Path, started: Callable[..., subprocess.Popen[str]]) -> None:
     """``--overwrite --switch-output``: each SIGUSR2 leaves a file with what came last, and nothing of the file
     before."""

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,9 @@ def shape(text: str) -> list[str]:
         ("-x", ";", "-a", "-A", "-e", "task-clock", "sleep", "0.05"),
         ("-a", "-e", "raw_syscalls:sys_enter,{task-clock,faults}", "sleep", "0.05"),
         ("-e", "raw_syscalls:sys_enter", "--filter", "id == 1", "sleep", "0.05"),
+        ("-a", "--per-die", "-e", "task-clock", "sleep", "0.05"),
+        ("-g", "-e", "task-clock,faults", "true"),
+        ("-B", "-S", "--all-user", "-e", "faults", "true"),
     ],
     ids=" ".join,
 )
@@ -109,3 +113,61 @@ def test_exit_status_is_the_commands() -> None:
 
     assert code(OURS, "exit 3") == code(("perf",), "exit 3") == 3
     assert code(OURS, "kill -9 $$") == 128 + 9
+
+
+def test_commands_around_each_run() -> None:
+    args = ("-e", "faults", "-r", "2", "--pre", "echo before >&2", "--post", "echo after >&2", "--", "true")
+    ours, theirs = both(*args)
+    assert shape(ours)[:4] == shape(theirs)[:4] == ["before", "after"] * 2
+    done = subprocess.run([*OURS, "stat", "--pre", "false", "-e", "faults", "true"], capture_output=True, check=False)
+    assert (done.returncode, b"'false' ended with 1" in done.stderr) == (2, True)
+
+
+def test_intervals_and_their_sum() -> None:
+    ours, _ = both("-I", "50", "--interval-count", "3", "--summary", "-e", "cs", "-a", "sleep", "1")
+    counts = [int(line.split()[1]) for line in ours.splitlines() if line.endswith("cs") and "." in line]
+    whole = next(int(line.split()[0]) for line in ours.splitlines() if line.endswith("cs") and "." not in line)
+    assert len(counts) == 3
+    assert sum(counts) == whole
+
+
+def test_another_place_to_print_to() -> None:
+    for option, expected in (("--log-fd=1", True), ("-q", False)):
+        done = subprocess.run(
+            [*OURS, "stat", option, "-e", "faults", "true"], capture_output=True, text=True, check=True
+        )
+        assert ("faults" in done.stdout, done.stderr) == (expected, "")
+
+
+def test_commands_while_it_counts(tmp_path: Path) -> None:
+    """Nothing is counted before ``enable`` and after ``disable``, whatever the command does then."""
+    os.mkfifo(tmp_path / "ctl")
+    os.mkfifo(tmp_path / "ack")
+    ctl, ack = (os.open(tmp_path / name, os.O_RDWR) for name in ("ctl", "ack"))
+    work = "import os, sys\nfor _ in sys.stdin:\n  for _ in range(500): os.getppid()\n  print(flush=True)"
+    control = ("-D", "-1", "--control", f"fifo:{tmp_path}/ctl,{tmp_path}/ack")
+    events = ("-x,", "-e", "syscalls:sys_enter_getppid")
+    with subprocess.Popen(
+        [*OURS, "stat", *control, *events, sys.executable, "-c", work],
+        stdin=-1, stdout=-1, stderr=-1, text=True, bufsize=1,
+    ) as one:  # fmt: skip
+        assert one.stdin is not None
+        assert one.stdout is not None
+        for command in ("ping", "enable", "disable", "ping"):
+            os.write(ctl, f"{command}\n".encode())
+            assert os.read(ack, 100) == b"ack\n"
+            one.stdin.write("go\n")
+            one.stdout.readline()
+        _, said = one.communicate(timeout=60)
+    assert counted(said) == {"syscalls:sys_enter_getppid": 500}
+    os.close(ctl)
+    os.close(ack)
+
+
+@pytest.mark.parametrize("args", [("--topdown",), ("-M", "IPC"), ("-M", "Foo")], ids=" ".join)
+def test_metrics_without_counters(args: tuple[str, ...]) -> None:
+    """Said in one line with the reason (perf prints its usage, or a table of what is not supported)."""
+    done = subprocess.run([*OURS, "stat", *args, "true"], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        pytest.skip("this machine has hardware counters")
+    assert re.match(r"ERROR: [^\n]*(no hardware counters|does not count|no such metric)", done.stderr)

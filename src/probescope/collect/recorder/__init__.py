@@ -11,6 +11,7 @@ api and cli may import this; collect/stream reuses the rings.
     starting    what was there before: kernel, modules, tasks and their maps, as records
     files       names, rotation, header and features of the files
     hits        which mapped files the samples are in; build-ids and symbols of those
+    trigger     an event that begins another file
     control     commands that come through a fifo while it records
     session     from open to finish: ``record``
 """

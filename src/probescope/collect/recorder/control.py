@@ -43,7 +43,9 @@ class Control:
                 self._ack = self._opened(ack) if ack else -1
         except (OSError, ValueError) as e:
             self.close()
-            raise UsageError(f"cannot use the control channel {spec}: {e}") from None
+            why = e.strerror if isinstance(e, OSError) else "a descriptor is a number"
+            hints = ["descriptors are opened by who starts this: 99<>fifo"] if kind == "fd" else ["mkfifo makes one"]
+            raise UsageError(f"cannot use the control channel {spec}: {why}", hints=hints) from None
         os.set_blocking(self._in, False)
 
     def _opened(self, path: str) -> int:

@@ -14,6 +14,7 @@ from probescope.kernel.uapi import perf as u
 
 DATA, SIDE, SNAPSHOT = "data", "side", "snapshot"
 _CYCLES = 0
+_OF_SAMPLES = "irq_vectors:irq_work_exit"
 _ABSENT = (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV, errno.ENXIO)
 
 
@@ -133,6 +134,9 @@ class Opener:
 def _explained(event: RingEvent, error: KernelError) -> KernelError:
     """With the event's name, and what of it this machine has not."""
     error.where = event.name
+    if error.errno == errno.EPERM and event.attr.type == u.PERF_TYPE_TRACEPOINT and event.name.endswith(_OF_SAMPLES):
+        hints = ["the kernel lets nobody sample this event, since each sample would cause the next; stat counts it"]
+        return Unsupported(error.call, error.errno, where=event.name, hints=hints)
     if error.errno in (errno.EOPNOTSUPP, errno.ENOENT) and event.attr.sample_type & u.PERF_SAMPLE_BRANCH_STACK:
         hints = ["taken branches (-b, -j, --call-graph lbr) are kept by hardware: this machine, or event, has none"]
         return Unsupported(

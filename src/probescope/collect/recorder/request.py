@@ -16,15 +16,16 @@ BuildIds = Literal["hit", "all", "mapped", "none"]
 @dataclass(frozen=True, slots=True)
 class Switch:
     """When another file is begun: with SIGUSR2 (``signal``), or after so many bytes or milliseconds (0: never).
-    ``most``: only the last so many files are kept, 0 for all."""
+    ``most``: only the last so many files are kept, 0 for all. ``events``: each time that one of these happens."""
 
     signal: bool = False
     size: int = 0
     time_ms: int = 0
     most: int = 0
+    events: tuple[Counter, ...] = ()
 
     def __bool__(self) -> bool:
-        return self.signal or self.size > 0 or self.time_ms > 0
+        return self.signal or self.size > 0 or self.time_ms > 0 or bool(self.events)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ class Sampling:
     build_ids: bool = False
     group: bool = False
     at_once: bool = False
+    bpf: bool = True
 
 
 def register_mask(names: Sequence[str], machine: str) -> int:
@@ -257,7 +258,7 @@ def _side(s: Sampling, common: int, inherit: bool) -> RingEvent:
 
 def _side_flags(s: Sampling) -> int:
     flags = u.FLAG_MMAP | u.FLAG_MMAP2 | u.FLAG_COMM | u.FLAG_COMM_EXEC | u.FLAG_TASK
-    flags |= u.FLAG_KSYMBOL | u.FLAG_BPF_EVENT
+    flags |= u.FLAG_KSYMBOL | u.FLAG_BPF_EVENT if s.bpf else 0
     flags |= u.FLAG_MMAP_DATA if s.addresses or s.call_graph == "dwarf" else 0
     flags |= u.FLAG_CONTEXT_SWITCH if s.switches else 0
     flags |= u.FLAG_NAMESPACES if s.namespaces else 0

@@ -20,6 +20,7 @@ from probescope.collect.recorder.rings import Places, Rings
 from probescope.collect.recorder.sampling import ring_events
 from probescope.collect.recorder.sizes import default_pages, woken_early
 from probescope.collect.recorder.starting import Start
+from probescope.collect.recorder.trigger import Trigger
 from probescope.formats.perfdata.layout import layout_of
 from probescope.frozen import replace
 from probescope.kernel.child import Child
@@ -122,6 +123,7 @@ class _Run:
         self._signals = signals
         self._files = Files(request, rings.events, rings.ids)
         self._control = Control(request.control)
+        self._trigger = Trigger(request.switch.events, rings)
         self._done: list[Written] = []
         self._woken = 0
         self._total = 0
@@ -212,7 +214,7 @@ class _Run:
         """Signals and commands."""
         self._signals.drain()
         fired, self._signals.fired = self._signals.fired, []
-        if fired and self._request.switch.signal:
+        if (fired and self._request.switch.signal) or self._trigger.fired():
             self._switch()
         for command in self._control.commands():
             self._control.answer(command, self._obey(command))
@@ -317,3 +319,4 @@ class _Run:
     def close(self) -> None:
         self._files.close()
         self._control.close()
+        self._trigger.close()

@@ -15,6 +15,8 @@ from probescope.views.reporting.sums import Group, Sums
 
 if TYPE_CHECKING:
     from probescope.collect.recorded.told import Told, ToldBatch
+    from probescope.views.annotate.hits import Function
+    from probescope.views.code import Code
 
 _COLUMNS = ("name", "pid", "tid", "mode", "ip", "space", "cpu")
 KERNEL_MODES = frozenset({1, 4})
@@ -111,6 +113,13 @@ class Profile:
         graph = Graph(view.style, whole, rows.names.__getitem__, rows.place)
         shown = tuple(_shown(r, rows, graph, view, whole) for r in found[:most])
         return Snapshot(shown, sums.samples[0], self.taken, sums.weight[0], lost, len(found))
+
+    def function(self, view: View, name: str, module: str, code: Code) -> Function | None:
+        """The heaviest one of that name, with its hits by address; with no module, of any."""
+        from probescope.views.annotate.hits import functions
+
+        found = functions(self._sums[view.event], code)
+        return next((f for f in found if f.name == name and module in {"", f.module}), None)
 
     def _named(self, told: Told, keys: tuple[Key, ...]) -> Naming:
         framed = tuple(k for k in keys if k.framed)
