@@ -1,0 +1,101 @@
+"""``latency`` and ``hist`` as commands, on this host: equal answers whoever measures, and what is said where the kernel
+has no triggers or tracers of the kind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from probescope.kernel import tracefs
+from probescope.kernel.features import have
+
+WORK = """
+import os
+fd = os.open("/dev/zero", os.O_RDONLY)
+for i in range(150):
+    os.read(fd, 54321 + i % 3)
+"""
+READ = ["syscalls:sys_enter_read", "/args.count >= 54321 && args.count < 54324/", "to", "syscalls:sys_exit_read"]
+SWITCH = ["sched:sched_waking", "to", "sched:sched_switch", "--match"]
+
+
+def probescope(*args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "probescope", *args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    path = tmp_path_factory.mktemp("work") / "work.py"
+    path.write_text(WORK)
+    return ["--", sys.executable, "-I", "-S", str(path)]
+
+
+@pytest.mark.parametrize("via", ["auto", "bpf", "perf", "ftrace"])
+def test_each_start_has_one_end(via, work):
+    """150 reads of three sizes, 50 each; lines for each size, and the longest of all."""
+    done = probescope("latency", *READ, "--by", "start.count,ret", "--via", via, "-f", "json", "--worst", "4", *work)
+    assert done.returncode == 0, done.stderr
+    assert "measured" in done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    totals = {tuple(d["by"].values()): d["count"] for d in found if d["type"] == "total"}
+    assert totals == {(54321 + i, 54321 + i): 50 for i in range(3)}
+    cases = [d["latency_ns"] for d in found if d["type"] == "case"]
+    assert cases == sorted(cases, reverse=True)
+    assert len(cases) == 4
+    assert cases[0] == max(d["max_ns"] for d in found if d["type"] == "total")
+
+
+def test_what_takes_longer_is_told(work):
+    """Everything takes longer than a nanosecond; with the stack at the end."""
+    done = probescope("latency", *READ, "--over", "1ns", "--worst", "0", "--stack", *work)
+    lines = done.stdout.splitlines()
+    assert sum(" us  " in line or " ns  " in line for line in lines if "[0" in line) == 150
+    assert sum("do_syscall_64" in line for line in lines) == 150
+    assert any(line.startswith("150 pairs") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sched:sched_wakin", "to", "sched:sched_switch"], "sched:sched_waking"),
+        ([*SWITCH, "pid=nextpid"], "next_pid"),
+        (["sched:sched_switch"], "from which event to which"),
+        (["wakup"], "wakeup"),
+        ([*SWITCH, "pid=next_pid", "--over", "fast"], "is no time"),
+        ([*SWITCH, "pid=next_pid", "-i", "/nonexistent"], "nonexistent"),
+        ([*SWITCH, "pid=next_pid", "-i", "x", "--", "true"], "-i reads what has happened"),
+    ],
+)
+def test_mistakes(words, said):
+    """One message, with what was meant."""
+    done = probescope("latency", *words)
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.skipif("wakeup_rt" in tracefs.tracers(), reason="this kernel has latency tracers")
+def test_a_tracer_that_is_not_there():
+    """What else answers is told, if this kernel has that."""
+    done = probescope("latency", "wakeup_rt")
+    assert done.returncode == 1
+    assert "this kernel has no tracer wakeup_rt" in done.stderr
+    assert "'sched:sched_waking /args.prio < 100/ to sched:sched_switch' --match pid=next_pid" in done.stderr
+    assert "nothing else sees" in probescope("latency", "hwlat").stderr
+
+
+@pytest.mark.skipif(have("ftrace:hist") is not False, reason="this kernel has hist triggers")
+def test_no_hist_triggers():
+    """The program that counts the same is told, and runs."""
+    done = probescope("hist", "sched:sched_switch", "--keys", "next_comm,common_cpu", "--", "true")
+    assert done.returncode == 1
+    program = done.stderr.partition("run -e '")[2].partition("'")[0]
+    assert program == "tracepoint:sched:sched_switch { @[args.next_comm, cpu] = count(); }"
+    assert probescope("run", "--dry-run", "-e", program).returncode == 0
+    assert "it has no synthetic events" in probescope("latency", *SWITCH, "pid=next_pid", "--synth").stderr
