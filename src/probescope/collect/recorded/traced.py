@@ -79,6 +79,16 @@ class Traced:
         values = np.array([a for c in chains for a in c], np.uint64)
         return Ragged(values, (np.cumsum(size) - size)[inverse], size[inverse])
 
+    def default_event(self) -> int:
+        """The kind that is counted if none is named: with stacks if any has them, the most frequent one at first."""
+        import numpy as np
+
+        first = next((b for b in self.batches() if b.count), None)
+        if first is None:
+            return 0
+        stacked = first.event if first.stacks is None else first.event[first.stacks.size > 0]
+        return int(np.bincount(stacked if len(stacked) else first.event).argmax())
+
     def close(self) -> None:
         self.trace.close()
 
