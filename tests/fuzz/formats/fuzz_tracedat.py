@@ -1,4 +1,4 @@
-"""trace.dat mutated: `python tests/fuzz/formats/fuzz_tracedat.py SECONDS`, or through atheris where it is installed."""
+"""trace.dat mutated: `python tests/fuzz/formats/fuzz_tracedat.py SECONDS`. See coverage_guided.py too."""
 
 from __future__ import annotations
 
