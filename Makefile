@@ -13,7 +13,7 @@ help:
 ## make setup         create .venv and install probescope with its development tools
 setup: .venv/.ready
 
-.venv/.ready: pyproject.toml scripts/setup.sh hatch_build.py src/probescope/formats/perfdata/chain.py
+.venv/.ready: pyproject.toml scripts/setup.sh hatch_build.py $(addprefix src/probescope/formats/perfdata/,chain.py heaps.py)
 	@sh scripts/setup.sh
 
 ## make demo          live answers from this very machine, explained line by line

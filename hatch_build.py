@@ -19,7 +19,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-MODULES = ("probescope/formats/perfdata/chain.py",)
+MODULES = ("probescope/formats/perfdata/chain.py", "probescope/formats/perfdata/heaps.py")
 NEEDED = ["mypy>=2.4", "setuptools>=65", "librt>=0.17"]
 SECONDS = 300
 #: What another interpreter runs, in a folder with these modules alone: types of the others are not looked at.
@@ -28,7 +28,8 @@ import sys
 from mypyc.build import mypycify
 from setuptools import setup
 target, *modules = sys.argv[1:]
-setup(name="loops", ext_modules=mypycify(["--config-file=", *modules], target_dir=f"{target}/c"),
+extensions = [e for m in modules for e in mypycify(["--config-file=", m], target_dir=f"{target}/c/{m}")]
+setup(name="loops", ext_modules=extensions,
       script_args=["build_ext", "--build-lib", f"{target}/lib", "--build-temp", f"{target}/o"])
 """
 

@@ -1,5 +1,8 @@
-"""perf.data to columns, to text and to a report, beside `perf script` and `perf report --stdio`: samples a second of
-processor time, and peak memory.
+"""perf.data to columns, to text, to a report and to a flame graph, beside `perf script`, `perf report --stdio` and
+`perf script | stackcollapse-perf.pl | flamegraph.pl`: samples a second of processor time and of wall clock, and peak
+memory.
+
+The flame graph of others is drawn where ``PROBESCOPE_FLAMEGRAPH`` names a folder with these two programs.
 
 The recordings are made once into ``PROBESCOPE_BENCH_DATA`` (build/bench by default): of a dd that copies bytes one by
 one, several hundred MB; and of a program with deep stacks, copied for DWARF unwinding, more than a GB.
@@ -41,6 +44,7 @@ RECORDINGS = (
         "dwarf", 320_000, ("-F", str(RATE), "-m", "8192", "--call-graph", "dwarf,4096", "-e", "cpu-clock:u"), True
     ),
 )
+STACKS = tuple(one.name for one in RECORDINGS if one.stacks)
 #: All columns of a sample are looked at; what a sample has of its own size is where it lies.
 READ = """
 import os, sys
@@ -94,34 +98,46 @@ def compared(name: str, path: str, probescope: Path, rounds: int) -> list[Row]:
     """Rounds of every way to read it, in turns."""
     read = (sys.executable, "-c", READ, path)
     samples = int(measure(read).output)
-    commands: tuple[Sequence[str], ...] = (
-        read,
-        quiet(f"{probescope} script -i {path}"),
-        quiet(f"perf script -i {path}"),
-        quiet(f"{probescope} report -i {path}"),
-        quiet(f"perf report --stdio -i {path}"),
-    )
-    sides = turns(rounds, *(lambda c=c: measure(c, timeout=1800) for c in commands))
-    columns, text, perf_text, report, perf_report = sides
-    note = f"{samples:,} samples"
-
-    def speed(usages: Sequence[Usage]) -> list[float]:
-        return [samples / usage.cpu / 1e6 for usage in usages]
-
-    def memory(usages: Sequence[Usage]) -> list[float]:
-        return [usage.rss / 1024 for usage in usages]
-
+    ways = [Way("columns", read, "text", 10)]
+    ways += [Way("text", quiet(f"{probescope} script -i {path}"), "text", 2)]
+    ways += [Way("report", quiet(f"{probescope} report -i {path}"), "report", 3)]
+    theirs = {"text": quiet(f"perf script -i {path}"), "report": quiet(f"perf report --stdio -i {path}")}
+    scripts = os.environ.get("PROBESCOPE_FLAMEGRAPH")
+    if scripts and name in STACKS:
+        ways += [Way("flame graph", quiet(f"{probescope} flame {path} -o -"), "flame", 10)]
+        pipe = f"perf script -i {path} | {scripts}/stackcollapse-perf.pl | {scripts}/flamegraph.pl"
+        theirs["flame"] = quiet(pipe)
+    commands = [way.command for way in ways] + list(theirs.values())
+    sides = turns(rounds, *(lambda c=c: measure(c, timeout=3600) for c in commands))
+    peers = dict(zip(theirs, sides[len(ways) :], strict=True))
     rows: list[Row] = []
-    for what, mine, peer, target in (
-        ("columns", columns, perf_text, 10),
-        ("text", text, perf_text, 2),
-        ("report", report, perf_report, 3),
-    ):
-        rows.append(
-            Row(f"{name} to {what}", "M samples/CPU s", speed(mine), speed(peer), target=target, more=True, note=note)
-        )
-        rows.append(Row(f"{name} to {what}", "MB", memory(mine), memory(peer), target=0.25))
+    for way, mine in zip(ways, sides, strict=False):
+        rows += _rows(f"{name} to {way.what}", samples, mine, peers[way.peer], way.target)
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """``peer``: which command of others it is compared with; ``target``: how many times faster it should be."""
+
+    what: str
+    command: Sequence[str]
+    peer: str
+    target: float
+
+
+def _rows(what: str, samples: int, mine: Sequence[Usage], peer: Sequence[Usage], target: float) -> list[Row]:
+    """Processor time, wall clock and memory of both. Flame graphs of others are three programs, of which the largest
+    is what counts as memory."""
+    speeds = [[samples / u.cpu / 1e6 for u in side] for side in (mine, peer)]
+    walls = [[samples / u.wall / 1e6 for u in side] for side in (mine, peer)]
+    memory = [[u.rss / 1024 for u in side] for side in (mine, peer)]
+    note = f"{samples:,} samples"
+    return [
+        Row(what, "M samples/CPU s", speeds[0], speeds[1], target=target, more=True, note=note),
+        Row(what, "M samples/wall s", walls[0], walls[1], target=target, more=True),
+        Row(what, "MB", memory[0], memory[1], target=0.25),
+    ]
 
 
 def quiet(command: str) -> tuple[str, str, str]:

@@ -1,4 +1,5 @@
-"""trace.dat to columns and to text, beside `trace-cmd report`: events a second of processor time, and peak memory.
+"""trace.dat to columns and to text, beside `trace-cmd report`: events a second of processor time and of wall clock, and
+peak memory.
 
 The recording is made once, in a private instance of tracefs, of a dd that copies bytes one by one; it is kept in
 ``PROBESCOPE_BENCH_DATA`` (build/bench by default), compressed: some 20 MB.
@@ -106,10 +107,13 @@ def run(settings: Settings, ours: Tool, theirs: Tool) -> list[Row]:
     sides = turns(rounds, lambda: measure(read), lambda: measure(printed), lambda: measure(peer))
     text.unlink(missing_ok=True)
     columns, lines, other = ([events / usage.cpu / 1e6 for usage in side] for side in sides)
+    walls = [[events / usage.wall / 1e6 for usage in side] for side in sides]
     memory = [[usage.rss / 1024 for usage in side] for side in sides]
     return [
         Row("to columns", "M events/CPU s", columns, other, target=10, more=True, note=f"{events:,} events"),
+        Row("to columns", "M events/wall s", walls[0], walls[2], target=10, more=True),
         Row("to columns", "MB", memory[0], memory[2], target=0.5),
         Row("to text", "M events/CPU s", lines, other, target=2, more=True),
+        Row("to text", "M events/wall s", walls[1], walls[2], target=2, more=True),
         Row("to text", "MB", memory[1], memory[2], target=0.5),
     ]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Write = Callable[[str], object]
 
 _ELIDED = (("comms", "comm", "comm"), ("dsos", "dso", "dso"), ("symbols", "symbol", "symbol"))
+_ALIKE = {"name", "pid", "tid", "space", "ip", "mode"}
 _UNITS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9}
 
 
@@ -127,6 +128,7 @@ class Report:
         from probescope.model.recording import LostEvents
 
         skip, counted = self._filters()
+        self.opened.told.summed = self._alike()
         for batch in self.opened.told.batches():
             self._settle()
             for _, record in batch.batch.between:
@@ -146,6 +148,11 @@ class Report:
             for block in self.blocks:
                 relative = self.args.percentage == "relative" or kept is None
                 block.sums.add(batch, both, both if relative else (whole if whole is not None else _all(batch)))
+
+    def _alike(self) -> bool:
+        """Whether samples that differ in time, CPU and what they carry alone need not be told apart."""
+        asked = {c for block in self.blocks for c in block.sums.columns}
+        return not (self.args.cpu or self.args.time) and asked <= _ALIKE
 
     def _filters(self) -> tuple[Callable[[ToldBatch], Column | None], Callable[[ToldBatch], Column | None]]:
         """Samples at other times and on other CPUs are as if they were not there; others are hidden, but are a part

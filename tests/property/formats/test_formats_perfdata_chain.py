@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probescope.formats.perfdata import blocks, open_perfdata
+from probescope.formats.perfdata import blocks, open_perfdata, summing
 from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.buffers import Buffer
 
@@ -65,3 +65,57 @@ def test_a_recording_reads_the_same_either_way(compiled: bool, monkeypatch: pyte
     assert np.concatenate([batch.time for batch in found]).tolist() == list(range(801, 1001))
     assert [side.comm for batch in found for _, side in batch.between] == ["x0", "x50", "x100", "x150"]
     assert recording.stats == {"COMM": 4, "SAMPLE": 200, "FINISHED_ROUND": 4}
+
+
+heaps = pytest.importorskip("probescope.formats.perfdata.heaps", reason="librt is not installed")
+
+
+def sums(recording, summed: bool) -> tuple[dict[tuple[int, ...], list[int]], int]:
+    """Numbers and weights by all that heaps keep apart, and by how much had happened before; and how many rows."""
+    out: dict[tuple[int, ...], list[int]] = {}
+    before = rows = 0
+    for batch in recording.batches(summed=summed):
+        places = np.array([at for at, _ in batch.between])
+        happened = before + places.searchsorted(np.arange(batch.count), "right")
+        before, rows = before + len(places), rows + batch.count
+        many = batch.numbers.get("samples", np.ones(batch.count, np.int64))
+        modes = batch.numbers["misc"] & 7
+        columns = (batch.event, batch.pid, batch.tid, batch.numbers["ip"], modes, happened, many, batch.period)
+        for *key, samples, weight in zip(*(c.tolist() for c in columns), strict=True):
+            found = out.setdefault(tuple(key), [0, 0])
+            found[0], found[1] = found[0] + samples, found[1] + weight
+    return out, rows
+
+
+@given(st.integers(0, 2**32), st.booleans(), st.integers(0, 3))
+@settings(max_examples=20, deadline=None)
+def test_heaps_hold_what_lies_in_them(seed: int, raw: bool, faults: int) -> None:
+    """What is put together must add up to what it was made of, and never be of both sides of a change of names or
+    memory; samples that are too short, or of no event, are counted as they are without it."""
+    random = np.random.default_rng(seed)
+    kinds = pm.IDENTIFIER | pm.IP | pm.TID | pm.TIME | pm.PERIOD | (pm.RAW if raw else 0)
+    events = [pm.Event(kinds, (7,)), pm.Event(kinds, (8, 9))]
+    m = pm.PerfMaker(events)
+    for i in range(3000):
+        event = events[int(random.integers(2))]
+        who = int(random.integers(1, 4))
+        period, record = int(random.integers(1, 5)), b"abcd" + bytes(i % 2 * 8)
+        sample = pm.Sample(i % 3, who, who, 1000 + i, id=event.ids[0], period=period, raw=record)
+        pm.add_sample(m, event, sample)
+        if random.integers(400) == 0:
+            m.add(3, m.pack("ii", who, who) + pm.padded(f"x{i}") + pm.trailer(m, event, sample))
+        if i % 100 == 0:
+            m.round()
+    data = bytearray(m.build())
+    for _ in range(faults):
+        data[int(random.integers(len(data) // 2, len(data)))] ^= 1 << int(random.integers(8))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "CHAIN", chain.chain)
+        patch.setattr(summing, "compiled", lambda _: heaps)
+        plain, together = open_perfdata(io.BytesIO(data)), open_perfdata(io.BytesIO(data))
+        one, rows = sums(plain, False)
+        other, fewer = sums(together, True)
+    assert one == other
+    assert plain.damage == together.damage
+    assert plain.stats == together.stats
+    assert faults or fewer < rows / 4

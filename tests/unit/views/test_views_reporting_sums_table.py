@@ -58,7 +58,7 @@ def test_sums_are_those_made_one_by_one(different: int, equal_periods: bool):
 
 def test_rows_that_want_one_slot_do_not_mix(monkeypatch: pytest.MonkeyPatch):
     """Whoever comes second is summed without the table."""
-    monkeypatch.setattr(sums_table, "_slots", lambda keys: np.zeros(len(keys), np.int64))
+    monkeypatch.setattr(sums_table, "_slots", lambda keys, _: np.zeros(len(keys), np.int64))
     table, sums = Table(), _Sums()
     batches = _batches(5, False)
     for event, columns, periods in batches:
@@ -78,3 +78,24 @@ def test_what_was_given_away_is_not_given_again():
     table.empty(sums.add)
     assert sums.weights == {(0, 3): 10}
     assert sums.counts == {(0, 3): 2}
+
+
+def test_many_rows_get_a_larger_table() -> None:
+    """A recording with tens of thousands of different stacks must not be summed row by row in Python: the table grows
+    with them, and no sum is lost or counted twice on the way."""
+    table, left = Table(), []
+    rows = np.arange(40_000)
+    for _ in range(4):
+        table.add(0, [rows], np.full(len(rows), 3, np.uint64), lambda *one: left.append(one))
+    sums: dict[tuple[int, ...], list[int]] = {}
+
+    def add(row: tuple[int, ...], weight: int, count: int) -> None:
+        found = sums.setdefault(row, [0, 0])
+        found[0], found[1] = found[0] + weight, found[1] + count
+
+    in_table = len(table)
+    for one in left:
+        add(*one)
+    table.empty(add)
+    assert sums == {(0, n): [12, 4] for n in range(40_000)}
+    assert in_table > 20_000

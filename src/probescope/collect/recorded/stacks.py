@@ -34,12 +34,21 @@ CHUNK = 1 << 12
 """Stacks that are hashed at once."""
 
 
+BITS = 17
+_ODD = 0x9E3779B97F4A7C15
+
+
 class Stacks:
-    """Interned stacks: ``chains`` holds (space, addresses innermost first, marks included) by number."""
+    """Interned stacks: ``chains`` holds (space, addresses innermost first, marks included) by number.
+
+    Hash, length and space are mixed into one key. The number of most stacks is found in a table, by bits of the key;
+    that of the others, which another stack has the place of, by a dictionary."""
 
     def __init__(self) -> None:
         self.chains: list[tuple[int, tuple[int, ...]]] = []
-        self._number: dict[tuple[int, int, int], int] = {}
+        self._number: dict[int, int] = {}
+        self._keys: Column | None = None
+        self._numbers: Column | None = None
 
     def numbers(self, stacks: Ragged, spaces: Column) -> Column:
         """The number of each event's stack, i4; -1 where it is empty."""
@@ -49,19 +58,42 @@ class Stacks:
         some = np.flatnonzero(stacks.size > 0)
         if not len(some):
             return out
-        first, kinds = alike([_hashes(stacks, some), stacks.size[some], spaces[some]])
-        rows = some[first]
-        hashes = _hashes(stacks, rows).tolist()
-        sizes, where = stacks.size[rows].tolist(), spaces[rows].tolist()
-        numbers = np.empty(len(rows), np.int32)
-        for k, key in enumerate(zip(hashes, sizes, where, strict=True)):
+        if self._keys is None or self._numbers is None:
+            self._keys, self._numbers = np.zeros(1 << BITS, np.uint64), np.full(1 << BITS, -1, np.int32)
+        keys = _mixed(_hashes(stacks, some), stacks.size[some], spaces[some])
+        slots = (keys >> np.uint64(64 - BITS)).view(np.int64)
+        numbers = self._numbers.take(slots)
+        new = np.flatnonzero((self._keys.take(slots) != keys) | (numbers < 0))
+        if len(new):
+            numbers[new] = self._looked_up(stacks, spaces, some[new], keys[new])
+            self._keys[slots[new]], self._numbers[slots[new]] = keys[new], numbers[new]
+        out[some] = numbers
+        return out
+
+    def _looked_up(self, stacks: Ragged, spaces: Column, which: Column, keys: Column) -> Column:
+        import numpy as np
+
+        first, kinds = alike([keys])
+        numbers = np.empty(len(first), np.int32)
+        for k, (row, key) in enumerate(zip(which[first].tolist(), keys[first].tolist(), strict=True)):
             found = self._number.get(key)
             if found is None:
                 found = self._number[key] = len(self.chains)
-                self.chains.append((key[2], tuple(stacks.piece(int(rows[k])).tolist())))
+                self.chains.append((int(spaces[row]), tuple(stacks.piece(row).tolist())))
             numbers[k] = found
-        out[some] = numbers[kinds]
-        return out
+        return numbers[kinds]
+
+
+def _mixed(hashes: Column, sizes: Column, spaces: Column) -> Column:
+    """The high bits depend on all of them."""
+    import numpy as np
+
+    keys: Column = hashes
+    for column in (sizes, spaces):
+        keys = keys ^ column.astype(np.int64).view(np.uint64)
+        keys = keys * np.uint64(_ODD)
+        keys ^= keys >> np.uint64(32)
+    return keys * np.uint64(_ODD)
 
 
 def _hashes(stacks: Ragged, some: Column) -> Column:

@@ -49,7 +49,8 @@ _KERNEL_MARK, _USER_MARK = (1 << 64) - 128, (1 << 64) - 512
 
 
 class Told:
-    """Goes through a recording once. ``frames`` and ``frame`` remember what they have worked out."""
+    """Goes through a recording once. ``frames`` and ``frame`` remember what they have worked out. ``summed``: samples
+    may be given put together, as ``formats.perfdata.reader`` has it."""
 
     def __init__(
         self, recording: Recording, here: Here, build_ids: Mapping[str, str], search: Search | None = None
@@ -60,13 +61,14 @@ class Told:
         own = own_names(recording)
         self.symbols = own or Symbols(here, build_ids, recording.machine.release, search or Search())
         self.unwinder = Unwinder(recording, self.tasks.spaces, self.symbols.unwind_file)
+        self.summed = False
         self._kernel_maps = -1
         self._frames: dict[tuple[int, int, bool], Frame] = {}
         self._expanded: dict[int, dict[int, tuple[Frame, ...]]] = {}  # by space, then by address
         self._chains: dict[int, tuple[Frame, ...]] = {}
 
     def batches(self) -> Iterator[ToldBatch]:
-        for recorded in self.recording.batches():
+        for recorded in self._recorded():
             names, spaces = self.tasks.columns(recorded)
             if len(self.tasks.kernel) != self._kernel_maps:
                 self._kernel_maps = len(self.tasks.kernel)
@@ -74,6 +76,14 @@ class Told:
             batch = self.unwinder.batch(recorded, spaces)
             stacks = None if batch.stacks is None else self.stacks.numbers(batch.stacks, spaces)
             yield ToldBatch(batch, names, spaces, stacks)
+
+    def _recorded(self) -> Iterator[EventBatch]:
+        if not self.summed:
+            return self.recording.batches()
+        from probescope.formats.perfdata.reader import PerfData
+
+        found = self.recording
+        return found.batches(summed=True) if isinstance(found, PerfData) else found.batches()
 
     def frames(self, stack: int) -> tuple[Frame, ...]:
         """Of a stack by its number, innermost first; with calls that were inlined, if names are searched so. Equal

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,16 +21,16 @@ if TYPE_CHECKING:
 Chain = Callable[[bytes, int], "tuple[bytes, bytes, bytes, bytes, bytes, int]"]
 
 
-def _compiled() -> Chain | None:
-    """None where nobody compiled it, or where librt is not, which such code needs."""
+def compiled(name: str) -> ModuleType | None:
+    """A module of this package; None where nobody compiled it, or where librt is not, which such code needs."""
     try:
-        from probescope.formats.perfdata import chain
+        module = import_module(f"probescope.formats.perfdata.{name}")
     except (ImportError, ValueError):  # ValueError: a librt of another age
         return None
-    return None if chain.__file__.endswith(".py") else chain.chain
+    return None if str(module.__file__).endswith(".py") else module
 
 
-CHAIN = _compiled()
+CHAIN: Chain | None = getattr(compiled("chain"), "chain", None)
 LARGE = 64
 """Words of records on average, from which on looking at them where they lie is faster than a copy of all."""
 
@@ -87,6 +89,7 @@ def block_of(buffer: Buffer, first: int, count: int, base: int, time_at: int, *,
     their time, 0 where it is not known; ``large``: what came before was."""
     if CHAIN is not None and not buffer.big and not large:
         data = buffer.data[first * 8 : (first + count) * 8].tobytes()
+        buffer.copied = (first, data)
         at, time, others, own, rounds, end = _chained(CHAIN(data, time_at), first, time_at)
     else:
         at, time, others, own, rounds, end = _walked(buffer, first, count)

@@ -32,13 +32,15 @@ _IDLE = 3
 
 class Buffer:
     """``data``: bytes, ``words``: the same as native numbers. ``front``: first byte of the piece; ``room``: first
-    word in use. ``mapped``: bytes that the kernel keeps, which need not be held together."""
+    word in use. ``mapped``: bytes that the kernel keeps, which need not be held together. ``copied``: some of the bytes
+    once more, as compiled loops want them, and the word they begin with."""
 
-    __slots__ = ("big", "data", "front", "mapped", "room", "words")
+    __slots__ = ("big", "copied", "data", "front", "mapped", "room", "words")
 
     def __init__(self, data: Bytes, front: int, big: bool, mapped: Mapped | None = None) -> None:
         self.data, self.front, self.big, self.mapped = data, front, big, mapped
         self.room = front // 8
+        self.copied: tuple[int, bytes] = (0, b"")
         self.words: Words = data[: len(data) // 8 * 8].view(">u8" if big else "<u8")
         if big:
             self.words = self.words.astype(np.uint64)
@@ -49,7 +51,7 @@ class Buffer:
         out = cls.__new__(cls)
         out.data, out.words = words.view(np.uint8), words
         out.front = out.room = 0
-        out.big, out.mapped = False, None
+        out.big, out.mapped, out.copied = False, None, (0, b"")
         return out
 
     def part(self, first: int, end: int) -> Buffer:
@@ -57,7 +59,7 @@ class Buffer:
         out = Buffer.__new__(Buffer)
         out.data, out.words = self.data[first * 8 : end * 8], self.words[first:end]
         out.front = out.room = 0
-        out.big, out.mapped = self.big, None
+        out.big, out.mapped, out.copied = self.big, None, (0, b"")
         return out
 
     def rows(self, at: Places, count: int) -> Words:

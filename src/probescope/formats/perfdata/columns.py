@@ -99,9 +99,9 @@ class Columns:
     def parts(self, found: Samples) -> tuple[Parts, Column | None, bool]:
         """Which of them are bad, and whether they have different layouts."""
         layouts = self.events.layouts
-        kind = self.events.layout_of[found.event] if len(layouts) > 1 else None
-        if kind is None or not len(kind) or (kind == kind[0]).all():
-            layout = layouts[0 if kind is None or not len(kind) else int(kind[0])]
+        kind = self.kinds(found.event)
+        if (kind == kind[:1]).all():
+            layout = layouts[int(kind[0]) if len(kind) else 0]
             parts = gather(found.buffer, layout, found.at, found.size, found.rows)
             return parts, parts.bad, False
         whole = Parts(bad=np.zeros(len(found.at), np.bool_))
@@ -111,6 +111,13 @@ class Columns:
             self.scatter(whole, mine, gather(some.buffer, layouts[one], some.at, some.size, some.rows))
         assert whole.bad is not None
         return whole, whole.bad if whole.bad.any() else None, True
+
+    def kinds(self, event: Column) -> Column:
+        """The layout of each; of all, if it is the same."""
+        if not len(event) or len(self.events.layouts) == 1 or (event == event[0]).all():
+            event = event[:1]
+        found: Column = self.events.layout_of[event]
+        return found
 
     def scatter(self, whole: Parts, mine: Column, parts: Parts) -> None:
         """Parts of some samples into those of all. What the others lack is -1 for cpu, pid and tid, 0 for numbers, and

@@ -67,6 +67,8 @@ class Events:
         """Of the events with these ids; -1 for ids that no event has."""
         if self.single:
             return np.zeros(len(ids), np.int32)
+        if len(ids) > 1 and ids[0] == ids[-1] and (ids == ids[0]).all():
+            return np.full(len(ids), self.index(ids[:1])[0], np.int32)
         if not len(self.ids):
             return np.where(ids == 0, np.int32(0), np.int32(self.unknown))
         if self.table is not None:

@@ -27,6 +27,7 @@ from probescope.formats.perfdata.mapped import mapped
 from probescope.formats.perfdata.meta import BuildId, Meta
 from probescope.formats.perfdata.order import Order, Rows
 from probescope.formats.perfdata.stream import Stream
+from probescope.formats.perfdata.summing import Summing
 from probescope.model.recording import Damage, EventBatch, EventType, Machine
 
 PRIMED_BLOCKS = 64
@@ -156,9 +157,13 @@ class PerfData:
 
     # --- events
 
-    def batches(self) -> Iterator[EventBatch]:
-        """Batches in order of time, as ``order`` has it. Raises FormatError where nothing can be made of the data."""
+    def batches(self, *, summed: bool = False) -> Iterator[EventBatch]:
+        """Batches in order of time, as ``order`` has it. Raises FormatError where nothing can be made of the data.
+
+        ``summed``: samples that differ in time, CPU and period alone may be given as one, the first of them, with
+        the sum of their periods, and their number in ``numbers["samples"]`` (see ``summing``)."""
         self._restart()
+        summing = Summing() if summed else None
         columns: Columns | None = None
         version = -1
         groups = Groups(self._tally)
@@ -171,12 +176,12 @@ class PerfData:
             rows = columns.events.placed(block)
             newest[0] = max(newest[0], int(rows.time.max(initial=0)))
             for ready in order.add(rows, block.rounds):
-                yield from _some(columns, groups, ready)
+                yield from _some(columns, groups, ready, summing)
             if block.buffer.mapped is not None:
                 block.buffer.mapped.forget(order.needed(rows) * 8)
         for ready in order.end():
             if columns is not None:
-                yield from _some(columns, groups, ready)
+                yield from _some(columns, groups, ready, summing)
 
     def records(self) -> Iterator[tuple[int, bytes]]:
         """Type and bytes of every record, header included, inflated, in the order of the file: what
@@ -307,8 +312,9 @@ class PerfData:
                 counts[number] = counts.get(number, 0) + count
 
 
-def _some(columns: Columns, groups: Groups, rows: Rows) -> Iterator[EventBatch]:
-    batch = columns.batch(rows)
+def _some(columns: Columns, groups: Groups, rows: Rows, summing: Summing | None) -> Iterator[EventBatch]:
+    summed = summing.summed(rows, columns) if summing is not None else None
+    batch = summed or columns.batch(rows)
     if batch is not None:
         yield groups.expanded(batch, columns.events)
 

@@ -135,15 +135,17 @@ def _callchain(w: _Walk) -> None:
 
 def _raw(w: _Walk) -> None:
     """u32 size, then the bytes; both together fill words."""
-    start = w.at
-    size = w.buffer.low(_word(w))  # 0 where there is none
+    start, word = w.at, _word(w)
+    if len(word) and (word == word[0]).all():  # of one size all
+        word = word[:1]
+    size = w.buffer.low(word)  # 0 where there is none
     w.at = start + ((size + 11) >> 3)
     over = w.at > w.end
     if over.any():
         w.bad |= over
         size = np.where(over, 0, size)
         w.at = np.where(over, start, w.at)
-    w.parts.ragged["raw"] = Ragged(w.buffer.data, start * 8 + 4, size)
+    w.parts.ragged["raw"] = Ragged(w.buffer.data, start * 8 + 4, np.broadcast_to(size, start.shape))
 
 
 def _branches(w: _Walk) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-PIECE = 1 << 21
+PIECE = 1 << 22
 SHORT = 1 << 10
 RUN = 1 << 14  # compressed bytes that are inflated at once, and lost at once where they are damaged
 MOST_ODD = 4096  # a pipe of an old perf has some dozens

@@ -71,7 +71,8 @@ class Sums:
             which = told.of(kind, keep)
             whole = which if counted is None or counted is keep else told.of(kind, counted)
             self.weight[event] += int(told.batch.period[whole].sum())
-            self.samples[event] += len(whole)
+            many = told.batch.numbers.get("samples")
+            self.samples[event] += len(whole) if many is None else int(many[whole].sum())
             if len(which):
                 self._grouped(event, kind, told, which)
 
@@ -101,7 +102,9 @@ class Sums:
         rows = slice(None) if all_of_it else which
         columns = [self._column(name, kind, told, which, rows) for name in self.columns]
         columns = columns or [np.zeros(len(which), np.int64)]
-        self._table.add(event, columns, told.batch.period[rows], self._add)
+        many = told.batch.numbers.get("samples")
+        counts = None if many is None else many[rows]
+        self._table.add(event, columns, told.batch.period[rows], self._add, counts)
         if "tid" in self.columns:
             self.last_name.update(zip(told.batch.tid[which].tolist(), told.names[which].tolist(), strict=True))
         if len(self._sums) + len(self._table) > MOST_GROUPS:
