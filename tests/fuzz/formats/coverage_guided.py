@@ -1,7 +1,7 @@
 """A fuzzer of this folder led by what its inputs reach: `python tests/fuzz/formats/coverage_guided.py NAME SECONDS`.
 
-NAME is a module that has ``SEEDS`` and ``one``: fuzz_tracedat, fuzz_tracetext. Needs atheris (`pip install atheris`, for
-Python 3.11 to 3.13), which is no dependency of the tests: they mutate at random.
+NAME is a module that has ``SEEDS`` and ``one``: fuzz_tracedat, fuzz_tracetext. Needs atheris (`pip install atheris`),
+which is no dependency of the tests: they mutate at random.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "support"), str(FOLDER)]
 
 def main(name: str, seconds: str) -> None:
     try:
-        import atheris
+        import atheris  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         sys.exit("atheris is not installed: pip install atheris")
     rooms = [f"probescope.formats.{room}" for room in ("tracedat", "tracing", "tracetext")]
