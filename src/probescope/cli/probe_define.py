@@ -65,6 +65,15 @@ def _tell_lost(args: argparse.Namespace, d: ProbeDef, made: list[ProbeEvent]) ->
         sys.stderr.write(f"WARNING: {d.place}: {text}\n")
 
 
+UNTOLD = "is an address that the code calculates: tracefs fetches only what it points to (without --add it is printed)"
+
+
+def _tell_untold(args: argparse.Namespace, found: list[ProbeEvent]) -> None:
+    for name in dict.fromkeys(n for e in found for n in e.untold()):
+        if not args.quiet:
+            sys.stderr.write(f"WARNING: {name} {UNTOLD}\n")
+
+
 def nothing(_group: str, _event: str) -> bool:
     """No event is there yet."""
     return False
@@ -72,6 +81,7 @@ def nothing(_group: str, _event: str) -> bool:
 
 def definition(args: argparse.Namespace, text: str) -> int:
     found = events(args, [text], nothing, live=False)
+    _tell_untold(args, found)
     sys.stdout.write("".join(f"{e.definition()}\n" for e in found))
     return 0
 
@@ -88,6 +98,7 @@ def _add(args: argparse.Namespace, texts: list[str], name: str) -> int:
     from probescope.sources import probe_events
 
     found = events(args, texts, probe_events.exists, name)
+    _tell_untold(args, found)
     for e in found:
         if not args.dry_run:
             probe_events.add(e)

@@ -66,8 +66,8 @@ def _built(args: argparse.Namespace, program: Program) -> Built:
     from probescope.collect.host import barred, plan_request
     from probescope.collect.options import SessionOptions
     from probescope.errors import ScriptError
-    from probescope.frozen import replace
     from probescope.front import followed
+    from probescope.frozen import replace
     from probescope.plan.bpf import plan_bpf
 
     command = shlex.join(args.command)

@@ -5,6 +5,7 @@ constant, or pieces of those.
     DW_OP_fbreg -20                     Near("bp" or so, -20)
     DW_OP_addr 0x4010                   Static(0x4010)
     DW_OP_lit0 DW_OP_stack_value        Fixed(0)
+    DW_OP_breg3 32 DW_OP_stack_value    Sum("bx", 32)
     DW_OP_reg5 DW_OP_piece 8 DW_OP_reg4 DW_OP_piece 4          Pieces(...)
 
 Source: DWARF 5, 2.5 and 2.6, 7.7.1; System V AMD64 psABI figure 3.36 and DWARF for the Arm 64-bit Architecture 4.1 for
@@ -36,6 +37,13 @@ class Near(NamedTuple):
     offset: int
 
 
+class Sum(NamedTuple):
+    """No place: the value is what a register holds, and a number."""
+
+    register: str
+    offset: int
+
+
 class Fixed(NamedTuple):
     """A constant."""
 
@@ -54,7 +62,7 @@ class Pieces(NamedTuple):
     parts: tuple[tuple[Place | None, int], ...]
 
 
-Place = Held | Near | Fixed | Static | Pieces
+Place = Held | Near | Sum | Fixed | Static | Pieces
 
 
 class _Value(NamedTuple):
@@ -151,9 +159,12 @@ class _Machine:
     def _special(self, op: int) -> None:
         if op == 0x9F:  # stack_value
             top = self.stack[-1]
-            if (top.register and top.number) or top.static:
+            if top.static:
                 raise _Unknown
-            self.place = Held(top.register) if top.register else Fixed(top.number)
+            if top.register:
+                self.place = Sum(top.register, top.number) if top.number else Held(top.register)
+            else:
+                self.place = Fixed(top.number)
         elif op == 0x93:  # piece
             self.pieces.append((self._result(), self._uleb()))
             self.place, self.stack = None, []

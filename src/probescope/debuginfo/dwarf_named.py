@@ -75,13 +75,24 @@ def instances(finder: Finder, function: Die, *, inlined: bool = True) -> list[In
         return out
     for unit in _users(finder, target):
         for die in _referring(unit, target):
-            address = _entered(die)
+            address = _entered(die) if not _again(die, target) else 0
             if address and all(i.address != address or i.die.tag != die.tag for i in out):
                 out.append(Instance(die, address, die.tag == c.TAG_INLINED))
             if len(out) >= MAX_INSTANCES:
                 break
     out = [i for i in out if inlined or not i.inlined]
     return sorted(out, key=lambda i: i.die.unit.offset + i.die.at)
+
+
+def _again(die: Die, target: Die) -> bool:
+    """Whether it stands for a part of a copy that has an entry of its own: as if the line that declares the function
+    called it."""
+    line = die.uint(c.AT_CALL_LINE)
+    return line is not None and line == target.uint(c.AT_DECL_LINE) and _file(die, target)
+
+
+def _file(die: Die, target: Die) -> bool:
+    return die.unit is target.unit and die.uint(c.AT_CALL_FILE) == target.uint(c.AT_DECL_FILE)
 
 
 def _entered(die: Die) -> int | None:

@@ -211,15 +211,15 @@ class Functions:
         if not known:
             yield from definitions(self.finder, name)
 
-    def entries(self, die: Die, *, inlined: bool, skip: bool) -> Iterator[Spot]:
-        """Where a function is entered. ``skip``: behind the code that sets up its frame, if nothing says where
-        variables are before that."""
+    def entries(self, die: Die, *, inlined: bool, skip: bool) -> Iterator[tuple[Spot, Die]]:
+        """Where a function is entered, and the debug information's entry of each copy. ``skip``: behind the code that
+        sets up its frame, if nothing says where variables are before that."""
         name = die.full_name()
         for i in instances(self.finder, die, inlined=inlined):
             at = i.address
             if skip and not i.inlined and not optimised(i.die):
                 at = self._behind_prologue(i.die, at)
-            yield Spot(at, name, i.address, i.inlined, line_of(die))
+            yield Spot(at, name, i.address, i.inlined, line_of(die)), i.die
 
     def _behind_prologue(self, die: Die, entry: int) -> int:
         ranges = dwarf_ranges.of(die)

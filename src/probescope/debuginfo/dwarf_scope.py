@@ -69,6 +69,11 @@ class Scopes:
         chain = self.around(address)
         return next((d for d in reversed(chain) if d.tag in (c.TAG_SUBPROGRAM, c.TAG_INLINED)), None)
 
+    def function_at(self, address: int, owner: int) -> Die | None:
+        """The function at place ``owner`` of ``around``, -1: the innermost."""
+        chain = self.around(address)
+        return chain[_start(chain, owner)] if chain else None
+
     # --- variables ----------------------------------------------------------------------------------------------------
 
     def variables(self, address: int, owner: int = -1) -> Iterator[Variable]:

@@ -90,6 +90,18 @@ class Deref(Fetch):
         return f"{'+' if self.offset >= 0 else '-'}{'u' if self.user else ''}{abs(self.offset)}({self.x})"
 
 
+@dataclass(frozen=True, slots=True)
+class Sum(Fetch):
+    """What ``x`` holds, and a number: an address that code calculates when it needs it. tracefs cannot fetch it, only
+    the memory that it points to."""
+
+    x: Fetch
+    offset: int
+
+    def __str__(self) -> str:
+        return f"({self.x}{self.offset:+d})"
+
+
 Kind = Literal["u", "s", "x", "char", "string", "ustring", "symbol", "symstr", "b"]
 
 
@@ -134,6 +146,13 @@ class FetchArg:
 def shown_name(arg: FetchArg, index: int) -> str:
     """As the event's format has it; ``index`` from 0."""
     return arg.name or f"arg{index + 1}"
+
+
+def behind(x: Fetch, offset: int = 0, *, user: bool = False) -> Deref:
+    """The memory ``offset`` bytes from where ``x`` points."""
+    if isinstance(x, Sum):
+        return Deref(x.x, x.offset + offset, user)
+    return Deref(x, offset, user)
 
 
 def base_of(x: Fetch) -> Fetch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from probescope.frozen import dataclass, field
-from probescope.model.fetch import FetchArg, FetchType
+from probescope.model.fetch import FetchArg, FetchType, Sum
 from probescope.model.types import Type
 
 
@@ -53,6 +53,10 @@ class ProbeEvent:
     def name(self) -> str:
         return f"{self.group}:{self.event}"
 
+    def untold(self) -> tuple[str, ...]:
+        """Names of arguments that ``definition`` leaves out: tracefs fetches memory, but no address that is a sum."""
+        return tuple(a.fetch.name for a in self.found.args if isinstance(a.fetch.x, Sum))
+
     def definition(self) -> str:
         """The line for kprobe_events or uprobe_events of tracefs."""
         f = self.found
@@ -70,7 +74,7 @@ def place_text(f: FoundProbe) -> str:
 
 
 def args_texts(f: FoundProbe) -> tuple[str, ...]:
-    return tuple(str(a.fetch) for a in f.args)
+    return tuple(str(a.fetch) for a in f.args if not isinstance(a.fetch.x, Sum))
 
 
 __all__ = ["FetchArg", "FetchType", "FoundArg", "FoundProbe", "ProbeEvent", "args_texts", "place_text"]

@@ -22,6 +22,7 @@ from probescope.model.fetch import (
     Known,
     Register,
     Symbol,
+    behind,
 )
 from probescope.model.probe_def import ArgDef, Element, Member, Star, Var
 from probescope.model.probe_found import FoundArg
@@ -78,9 +79,9 @@ class Chains:
                 return self._element(x)
             case Star():
                 inner = self.value(x.x)
-                return Value(Deref(inner.x), self._target(inner, x))
+                return Value(behind(inner.x), self._target(inner, x))
             case Deref(x=inner, offset=offset, user=user):
-                return Value(Deref(self.value(inner).x, offset, user), None)
+                return Value(behind(self.value(inner).x, offset, user=user), None)
             case _:
                 return Value(x, None)
 
@@ -106,7 +107,7 @@ class Chains:
         elif isinstance(t, Pointer):
             if not x.arrow:
                 raise CannotFetch(f"{_shown(x.x)} is a pointer: its members are behind '->'", x=x)
-            outer = Value(Deref(outer.x), t.target)
+            outer = Value(behind(outer.x), t.target)
         elif x.arrow:
             raise CannotFetch(f"{_shown(x.x)} is {_article(t)}, not a pointer: its members are behind '.'", x=x)
         owner = outer.type
@@ -139,7 +140,7 @@ class Chains:
                 at = outer.x.offset + x.index * self.size(element, x)
                 return Value(replace(outer.x, offset=at), element)
             case Pointer(target=element):
-                return Value(Deref(outer.x, x.index * self.size(element, x)), element)
+                return Value(behind(outer.x, x.index * self.size(element, x)), element)
             case t:
                 raise CannotFetch(f"{_shown(x.x)} is {_article(t)}: it has no elements", x=x)
 
@@ -180,7 +181,7 @@ class Chains:
             raise CannotFetch(f"{a.text.partition(':')[0]} is {_article(t)}, no text: neither a pointer nor an array")
         if not (isinstance(inner, Int) and inner.size == 1) and not isinstance(inner, Void):
             raise CannotFetch(f"{a.text.partition(':')[0]} is no text: it points to {inner}, not to char")
-        return (Deref(value.x) if isinstance(t, Pointer) else value.x), kind
+        return (behind(value.x) if isinstance(t, Pointer) else value.x), kind
 
 
 def _inside(outer: Fetch, found: Field, layout: Layout) -> Value:

@@ -20,7 +20,7 @@ from probescope.debuginfo.dwarf_scope import Scopes, Variable, line_of
 from probescope.debuginfo.dwarf_types import DwarfTypes, Names
 from probescope.errors import ProbeError
 from probescope.model.arch import Arch
-from probescope.model.fetch import Deref, Fetch, Immediate, Register
+from probescope.model.fetch import Deref, Fetch, Immediate, Register, Sum
 from probescope.model.probe_def import Place
 from probescope.model.types import VOID
 from probescope.sources.probe_args import CannotFetch, Value
@@ -83,8 +83,14 @@ class DebugPlaces:
         out: list[Spot] = []
         plain = skip and not place.offset and not place.ret
         for die in dies:
-            out += self.functions.entries(die, inlined=inlined and not place.ret, skip=plain)
-        return [s._replace(address=s.address + place.offset) for s in _once(out)]
+            for spot, copy in self.functions.entries(die, inlined=inlined and not place.ret, skip=plain):
+                at = spot.address + place.offset
+                out.append(spot._replace(address=at, owner=self._place_in(copy, at)))
+        return _once(out)
+
+    def _place_in(self, copy: Die, address: int) -> int:
+        """Where among what is around an address that copy of a function is; -1 if it is not."""
+        return next((i for i, d in enumerate(self.scopes.around(address)) if d.key == copy.key), -1)
 
     def _spot(self, address: int, row: CodeLine | None = None) -> Spot:
         """``row``: the line that the address is of."""
@@ -185,7 +191,8 @@ class DebugPlaces:
         """The value of a variable at an instruction, those of the function ``Spot.owner`` first. Raises
         ``CannotFetch``."""
         found = [v for v in self.scopes.variables(address, owner) if v.name == name]
-        for v in found:
+        same = [v for v in found if v.scope.key == found[0].scope.key or _origin(v) == _origin(found[0])]
+        for v in same:  # of other functions around only where this one has none of that name
             if self.scopes.place(v, address) is not None:
                 return self.value_of(v, address)
         if found:
@@ -194,6 +201,15 @@ class DebugPlaces:
         if static is None:
             raise self._unknown(name, address)
         return self.value_of(static, address)
+
+    def names_at(self, kind: str, address: int, owner: int = -1) -> list[str]:
+        """What ``$vars`` or ``$params`` stand for. Parameters are those of the function alone, not of what is inlined
+        in it."""
+        found = self.scopes.own_variables(address, owner)
+        if kind == "vars":
+            return [v.name for v in found]
+        own = self.scopes.function_at(address, owner)
+        return [v.name for v in found if v.is_parameter and own is not None and v.scope.key == own.key]
 
     def _unknown(self, name: str, address: int) -> CannotFetch:
         from probescope.diagnostics import nearest
@@ -218,6 +234,8 @@ class DebugPlaces:
                 return Register(name)
             case ex.Near(register=register, offset=offset) if register:
                 return Deref(Register(register), offset)
+            case ex.Sum(register=register, offset=offset) if register:
+                return Sum(Register(register), offset)
             case ex.Fixed(value=value):
                 return Immediate(value)
             case ex.Static(address=at):
@@ -255,6 +273,11 @@ class DebugPlaces:
                 if low <= row.address < high and self._readable(v, row.address):
                     return [f"it is known at {name}+{row.address - entry} (line {row.line})"]
         return []
+
+
+def _origin(v: Variable) -> tuple[int, str, int]:
+    """Which variable of the source it is."""
+    return list(v.die.lineage())[-1].key
 
 
 def _once(spots: list[Spot]) -> list[Spot]:

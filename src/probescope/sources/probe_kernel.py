@@ -179,9 +179,7 @@ class KernelTarget:
         self._on_instruction(spot)
 
         def every(kind: str) -> Iterable[str]:
-            return [
-                v.name for v in debug.scopes.own_variables(spot.address, spot.owner) if kind == "vars" or v.is_parameter
-            ]
+            return debug.names_at(kind, spot.address, spot.owner)
 
         entered = spot.address == spot.entry and not spot.inlined
         around = Surroundings(

@@ -31,7 +31,7 @@ def base_of(d: ProbeDef, found: FoundProbe) -> str:
     if not name:
         name = f"abs_{found.address:x}"
     name = name[:1] + re.split(r"[.@]", name[1:], maxsplit=1)[0]
-    name = _NOT.sub("_", name.partition("(")[0]).strip("_") or "probe"
+    name = _NOT.sub("_", name.partition("(")[0]).rstrip("_") or "probe"
     if p.function and p.line:
         name += f"_L{p.line}"
     elif p.label:

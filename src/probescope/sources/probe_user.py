@@ -175,7 +175,7 @@ class ProgramTarget:
         def every(kind: str) -> Iterable[str]:
             if debug is None:
                 raise ProbeError(f"{self.reason}: its variables are not known", hints=[f"$arg1 to $arg6; {HOW}"])
-            return [v.name for v in debug.scopes.own_variables(at, spot.owner) if kind == "vars" or v.is_parameter]
+            return debug.names_at(kind, at, spot.owner)
 
         def static(name: str) -> Fetch:
             found = self.binary.elf.symbols().find(name)

@@ -26,6 +26,7 @@ from probescope.model.fetch import (
     Immediate,
     Known,
     Register,
+    Sum,
     Symbol,
     shown_name,
 )
@@ -201,6 +202,8 @@ class _Lowered:
                 return Reg(U64, self._arch.sp)
             case Known(kind="stackN", number=n):
                 return Load(U64, self._space, _plus(Reg(U64, self._arch.sp), 8 * n))
+            case Sum(x=inner, offset=offset):
+                return _plus(self._word(inner), offset)
             case Immediate(value=int(value)):
                 return Const(U64, value & (1 << 64) - 1)
             case Deref() | Symbol() | Absolute():
