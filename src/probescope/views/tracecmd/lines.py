@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from probescope.formats.tracing.print_fmt import Printer, compile_event
-from probescope.formats.tracing.raw import raw_fields
 from probescope.formats.tracing.text import Lines, latency
 from probescope.frozen import dataclass
+from probescope.views.tracecmd.raw import raw_printer
 
 if TYPE_CHECKING:
     from probescope.formats.tracing.symbols import Context
@@ -71,7 +71,7 @@ class ReportLines(Lines):
         if found is None:
             event = self.events[index]
             if _named(event.name, self.look.raw):
-                found = Printer(*raw_fields(event, self.context), False)
+                found = raw_printer(event, self.context)
             else:
                 plugins = self.plugins and not _named(event.name, self.look.plain)
                 found = compile_event(event, self.context, plugins)
