@@ -21,7 +21,7 @@ def rows(found: Histogram, most: int = 0) -> Iterator[str]:
     """Lines with their ends; ``most``: the last ones alone, 0 for all."""
     from probescope.model.visible import visible
 
-    entries = found.entries[-most:] if most else found.entries
+    entries = found.entries[-most:] if most > 0 else found.entries
     heads = [str(key) for key in found.trigger.keys]
     names = list(dict.fromkeys(name for e in entries for name, _ in e.values))
     cells = [[visible(text_of(k))[:LONGEST] for k in e.keys] for e in entries]
@@ -29,7 +29,7 @@ def rows(found: Histogram, most: int = 0) -> Iterator[str]:
     if stacks:
         yield from _by_stack(entries)
     elif entries:
-        widths = [max(len(h), *(len(row[i]) for row in cells)) for i, h in enumerate(heads)]
+        widths = [max([len(h), *(len(row[i]) for row in cells)]) for i, h in enumerate(heads)]
         right = [all(isinstance(e.keys[i], int) for e in entries) for i in range(len(heads))]
         yield _line(heads, widths, right, [f"{n:>12}" for n in names]) + "\n"
         largest = max((e.hits for e in entries), default=0)

@@ -32,8 +32,8 @@ def table(totals: Totals, names: list[str], most: int) -> Iterator[str]:
     if not names or not totals.by:
         return
     found = sorted(totals.by.items(), key=lambda item: -item[1].total)
-    rows = [([visible(str(k)) for k in key], total) for key, total in found[:most]]
-    widths = [max(len(n), *(len(row[i]) for row, _ in rows)) for i, n in enumerate(names)]
+    rows = [([visible(str(k)) for k in key], total) for key, total in found[: max(0, most)]]
+    widths = [max([len(n), *(len(row[i]) for row, _ in rows)]) for i, n in enumerate(names)]
     yield _row([f"{n:<{w}}" for n, w in zip(names, widths, strict=False)], ["count", "min", "avg", "max"])
     for row, t in rows:
         cells = [f"{c:<{w}}" for c, w in zip(row, widths, strict=True)]
