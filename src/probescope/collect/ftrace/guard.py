@@ -73,7 +73,7 @@ class Guard:
         if rate > self.limits.events_per_second:
             return f"{rate:,.0f} events a second"
         if behind_s > self.limits.behind_s:
-            return f"{rate:,.0f} events a second are read, and more come"
+            return "more events come than can be read"
         return ""
 
     def _pause(self, now: float, why: str) -> None:

@@ -64,12 +64,13 @@ class LiveTrace:
             self.close()
             raise
 
-    def read(self, until: int = EVERYTHING) -> EventBatch | None:
+    def read(self, until: int = EVERYTHING, most: int = MOST_READS) -> EventBatch | None:
         """Takes what the kernel has. ``until``: time in ns before which everything is in the buffers already; events
-        after it are kept for the next call. ``busy`` afterwards: there was more than a look takes."""
+        after it are kept for the next call. ``busy`` afterwards: there was more than a look takes, ``most`` pipes full
+        of each CPU."""
         self.busy = False
         for number, pages in enumerate(self._pages):
-            for data in self._drain(pages):
+            for data in self._drain(pages, most):
                 if self._keep is not None:
                     self._keep(self.cpus[number], data)
                 block = decode(data, self._layout, self.damage)
@@ -77,8 +78,8 @@ class LiveTrace:
                     self._held[number].append(block)
         return self._taken(until)
 
-    def _drain(self, pages: CpuPages) -> Iterator[bytes]:
-        for _ in range(MOST_READS):
+    def _drain(self, pages: CpuPages, most: int) -> Iterator[bytes]:
+        for _ in range(most):
             data = pages.whole()
             if not data:
                 rest = pages.rest()

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from probescope.model.recording import Damage, EventBatch, EventType
 
 LOOK_MS, TASTE_MS = 50, 10
+FEW_READS = 2
+"""Of each CPU in a look where every function is traced: the guard has its say after each, and reading is traced too."""
 SETTLED_NS = 1_000_000
 """What is younger may still be on its way into the buffer of another CPU."""
 
@@ -91,7 +93,7 @@ class FtraceRun:
 
     def looks(self) -> Iterator[tuple[int, EventBatch | None]]:
         """(time in ns before which all was given by now, what was new). The last ones are of the end of time."""
-        from probescope.collect.ftrace.live import EVERYTHING
+        from probescope.collect.ftrace.live import EVERYTHING, MOST_READS
 
         armed, live, signals = self._armed, self._live, self._signals
         assert armed is not None
@@ -105,7 +107,7 @@ class FtraceRun:
         late, wait = 0.0, TASTE_MS
         while not (signals.stop_asked or guard.gave_up or time.monotonic() >= until or self._over()):
             settled = self._settled()
-            batch = live.read(settled)
+            batch = live.read(settled, FEW_READS if self._setup.unlimited else MOST_READS)
             guard.look(len(batch) if batch else 0, late, behind=live.busy and self._setup.unlimited)
             yield settled, batch
             wait = TASTE_MS if wait == TASTE_MS and self._setup.unlimited and not guard.tasted else LOOK_MS

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from probescope.collect.graph.probed import MakeSession
     from probescope.collect.graph.request import Calls, GraphRequest
 
-SYSTEM_CALLS = {"x86_64": "__x64_sys_*", "aarch64": "__arm64_sys_*"}
-"""Roots of the kernel below a program, if none are named: what programs call."""
+SYSTEM_CALLS = {"x86_64": ("__x64_sys_", "__do_sys_"), "aarch64": ("__arm64_sys_", "__do_sys_")}
+"""How names of the kernel's functions begin that programs call: below these it is looked, if none are named. Those
+without arguments have two names for one place (SYSCALL_DEFINE0), of which ftrace knows the second."""
 _OF_PROGRAMS = "probescope graph -x PROGRAM 'parse_*' -- PROGRAM"
 
 
@@ -47,7 +48,7 @@ def calls(request: GraphRequest, make: MakeSession, say: Callable[[str], None]) 
     way = "syscalls" if way == "none" else way
     if way == "syscalls" and request.kernel:
         raise _nothing(request.kernel)
-    patterns = request.kernel or (SYSTEM_CALLS.get(host().machine, ""),)
+    patterns = request.kernel or tuple(f"{p}*" for p in SYSTEM_CALLS.get(host().machine, ())[:1])
     if request.via == "auto":
         what = "system calls by their tracepoints" if way == "syscalls" else f"{way} probes at {', '.join(patterns)}"
         say(f"this kernel has no function_graph: {what}")
@@ -80,15 +81,15 @@ def _way(request: GraphRequest) -> str:
 
 
 def _system_calls() -> tuple[str, ...]:
-    from probescope.collect.host import kernel_symbols
-
-    roots = SYSTEM_CALLS.get(host().machine)
-    if roots is None:
+    """Patterns of roots, without those calls that are no calls of the program's own."""
+    prefixes = SYSTEM_CALLS.get(host().machine)
+    if prefixes is None:
         hints = ["name functions: --kernel vfs_read"]
         raise UsageError(f"which functions are system calls is not known on {host().machine}", hints=hints)
-    known = kernel_symbols()
-    names = (roots.replace("*", name) for name in probed.PROBES_OWN)
-    return (roots, *(f"!{name}" for name in names if known.address(name)))
+    known = {name for name, _ in tracefs.filter_functions() if name.startswith(prefixes)}
+    globs = [f"{p}*" for p in prefixes if any(name.startswith(p) for name in known)]
+    own = [f"!{p}{name}" for p in prefixes for name in probed.PROBES_OWN if p + name in known]
+    return (*globs, *own)
 
 
 def _nothing(patterns: tuple[str, ...]) -> UsageError:
