@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     Column = np.ndarray[Any, Any]
 
 
+_HEAD = sum(bit for bit, _ in lay.HEAD)
+
+
 @dataclass(slots=True)
 class Parts:
     """What samples of a layout hold. ``bad``: which samples cannot be used."""
@@ -67,6 +70,8 @@ def gather(buffer: Buffer, layout: Layout, at: Places, size: Places, rows: Words
         elif name != "time":
             numbers[name] = buffer.first_halves(rows, where) if name == "cpu" else rows[:, where]
     ahead = rows[:, layout.head_words] if least > layout.head_words else None
+    if ahead is not None and _alike(buffer, layout, at, size, rows, parts):
+        return parts
     bad = np.zeros(len(at), np.bool_)
     walk = _Walk(buffer, buffer.words, layout, at + layout.head_words, end, parts, bad, ahead)
     for bit, step in _STEPS:
@@ -76,6 +81,19 @@ def gather(buffer: Buffer, layout: Layout, at: Places, size: Places, rows: Words
         walk.bad |= walk.at > walk.end
     parts.bad = walk.bad if walk.bad.any() else None
     return parts
+
+
+def _alike(buffer: Buffer, layout: Layout, at: Places, size: Places, rows: Words, parts: Parts) -> bool:
+    """Samples of one size, with a raw record of one size and nothing else: the most frequent ones. Whether these are
+    such."""
+    if layout.sample_type & ~_HEAD != lay.RAW or not len(at) or (size != size[0]).any():
+        return False
+    raws = buffer.first_halves(rows, layout.head_words)  # behind the size the record itself begins
+    raw = int(raws[0])
+    if (raws != raw).any() or raw < 0 or layout.head_words + ((raw + 11) >> 3) > int(size[0]):
+        return False
+    parts.ragged["raw"] = Ragged(buffer.data, at * 8 + (layout.head_words * 8 + 4), np.full(len(at), raw, np.int64))
+    return True
 
 
 def _word(w: _Walk) -> Words:
@@ -135,17 +153,15 @@ def _callchain(w: _Walk) -> None:
 
 def _raw(w: _Walk) -> None:
     """u32 size, then the bytes; both together fill words."""
-    start, word = w.at, _word(w)
-    if len(word) and (word == word[0]).all():  # of one size all
-        word = word[:1]
-    size = w.buffer.low(word)  # 0 where there is none
+    start = w.at
+    size = w.buffer.low(_word(w))  # 0 where there is none
     w.at = start + ((size + 11) >> 3)
     over = w.at > w.end
     if over.any():
         w.bad |= over
         size = np.where(over, 0, size)
         w.at = np.where(over, start, w.at)
-    w.parts.ragged["raw"] = Ragged(w.buffer.data, start * 8 + 4, np.broadcast_to(size, start.shape))
+    w.parts.ragged["raw"] = Ragged(w.buffer.data, start * 8 + 4, size)
 
 
 def _branches(w: _Walk) -> None:
