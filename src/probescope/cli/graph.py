@@ -29,6 +29,7 @@ EXAMPLES = """examples:
 
 the tree is the kernel's own: + more than 10 us, ! 100 us, # 1 ms, * 10 ms, @ 100 ms, $ 1 s
 """
+BUFFER_KB, SMALL_KB = 8192, 1024
 RECORDED = {
     "funcgraph-args": "arguments of functions (6.15)",
     "funcgraph-retaddr": "where they return to (6.13)",
@@ -83,7 +84,8 @@ def _who(p: Parser) -> None:
     p.add_argument("-p", "-P", "--pid", type=_pids, default=(), metavar="PID,...", help=about)
     p.add_argument("-a", "--all", action="store_true", help="every process, also with a command")
     p.add_argument("--seconds", type=_seconds, default=0.0, metavar="S", help="end after so long")
-    p.add_argument("-b", "--buffer-size", type=_size, default=8192, metavar="KB", help="of each CPU (8192)")
+    about = f"of each CPU ({BUFFER_KB}; {SMALL_KB} for every function)"
+    p.add_argument("-b", "--buffer-size", type=_size, default=0, metavar="KB", help=about)
 
 
 def _shown(p: Parser) -> None:
@@ -213,7 +215,7 @@ def asked(args: argparse.Namespace) -> GraphRequest:
         events=tuple(args.events),
         retval=args.retval,
         everything=everything,
-        buffer_kb=args.buffer_size,
+        buffer_kb=args.buffer_size or (SMALL_KB if everything else BUFFER_KB),
         keep=args.keep,
     )
 
