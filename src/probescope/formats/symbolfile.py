@@ -3,10 +3,16 @@
     0            8        12                                               all numbers little-endian
     PSSYMS01     u32 n    n entries, then the tables that they point to
 
-    entry   u8 kind (1 file, 2 kernel, 3 jit)   u8 packing (0 none, 1 zlib, 2 zstd)   u8 length of the build-id   u8 0
+    entry   u8 kind (1 file, 2 kernel, 3 jit, 4 frames)   u8 packing (0 none, 1 zlib, 2 zstd)   u8 size of the build-id
+            u8 0
             u32 pid (jit; else 0)   u32 symbols   u32 length of the path   u64 offset   u64 stored   u64 unpacked
             build-id, path (UTF-8; bytes that are none as surrogates)
     table   u64 x n  starts, rising    u32 x n  sizes, 0: up to the next one    names, UTF-8, each ended by a zero byte
+
+    table of frames     n x (u64 offset in the file, u64 bytes), then these bytes, one piece after the other
+
+Frames are those parts of an ELF file that tell how stacks are unwound through its code, as many pieces as ``symbols``
+says.
 
 Starts are offsets in the file (so that neither the file nor its headers are needed again: address - mapping's start +
 mapping's offset), or addresses as they were while recording for the kernel (modules among it) and for JITs. Names are
@@ -33,9 +39,9 @@ SUFFIX = ".symbols"
 """Of the file's name, after the recording's."""
 MOST_ENTRIES = 1 << 16
 MOST_SYMBOLS = 1 << 23
-MOST_BYTES = 1 << 30
-Kind = Literal["file", "kernel", "jit"]
-KINDS: tuple[Kind, ...] = ("file", "kernel", "jit")
+MOST_BYTES = 1 << 28
+Kind = Literal["file", "kernel", "jit", "frames"]
+KINDS: tuple[Kind, ...] = ("file", "kernel", "jit", "frames")
 _ENTRY = struct.Struct("<BBBBIIIQQQ")
 
 
@@ -58,6 +64,15 @@ class SavedSymbols:
             return None
         offset = place - self.starts[i]
         return (self.names[i], offset) if not self.sizes[i] or offset < self.sizes[i] else None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedFrames:
+    """``pieces`` of a file: offset and bytes, rising, none within another."""
+
+    path: str
+    build_id: bytes
+    pieces: Sequence[tuple[int, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +107,7 @@ class SymbolFile:
         data = self._bytes(_ENTRY.size)
         kind, packing, id_size, _, pid, symbols, path_size, offset, stored, unpacked = _ENTRY.unpack(data)
         too_large = symbols > MOST_SYMBOLS or max(stored, unpacked) > MOST_BYTES or path_size > 1 << 16
+        too_large |= offset >= 1 << 62  # of a file
         if not 1 <= kind <= len(KINDS) or too_large or unpacked < 13 * symbols:
             raise FormatError("an entry that cannot be", file=self._name, section="entries")
         build_id = self._bytes(id_size)
@@ -112,15 +128,30 @@ class SymbolFile:
             if found is not None:
                 return found
         fits = (e for e in ours if not (build_id and e.build_id))
-        return next((e for e in fits if e.path == path or kind != "file"), None)
+        return next((e for e in fits if e.path == path or kind not in {"file", "frames"}), None)
 
-    def table(self, entry: Entry) -> SavedSymbols:
-        """Reads and unpacks it. Raises FormatError."""
+    def _table(self, entry: Entry) -> bytes:
         self._file.seek(entry.offset)
         data = self._file.read(entry.stored)
         if len(data) < entry.stored:
             raise FormatError("a table is cut", file=self._name, offset=entry.offset)
-        data = _unpacked(data, entry.packing, entry.unpacked)
+        return _unpacked(data, entry.packing, entry.unpacked)
+
+    def frames(self, entry: Entry) -> SavedFrames:
+        """Of an entry of that kind. Raises FormatError."""
+        data = self._table(entry)
+        at, end = 16 * entry.symbols, 0
+        pieces = []
+        for offset, size in struct.iter_unpack("<QQ", data[:at]):
+            if offset < end or size > len(data) - at:
+                raise FormatError("a table is damaged", file=self._name, offset=entry.offset)
+            pieces.append((offset, data[at : at + size]))
+            at, end = at + size, offset + size
+        return SavedFrames(entry.path, entry.build_id, pieces)
+
+    def table(self, entry: Entry) -> SavedSymbols:
+        """Reads and unpacks it. Raises FormatError."""
+        data = self._table(entry)
         n = entry.symbols
         starts, sizes = array("Q", data[: 8 * n]), array("I", data[8 * n : 12 * n])
         if sys.byteorder == "big":
@@ -159,7 +190,7 @@ def _decompressed(data: bytes, size: int) -> bytes:
         raise ValueError(str(e)) from None
 
 
-def write_symbols(file: BinaryIO, tables: Iterable[SavedSymbols]) -> int:
+def write_symbols(file: BinaryIO, tables: Iterable[SavedSymbols | SavedFrames]) -> int:
     """All of the file; how many bytes that is. zstd where it is there, else zlib."""
     tables = tuple(tables)
     packed = [_packed(t) for t in tables]
@@ -167,24 +198,36 @@ def write_symbols(file: BinaryIO, tables: Iterable[SavedSymbols]) -> int:
     at = 12 + sum(_ENTRY.size + len(b) + len(p) for b, p in heads)
     file.write(MAGIC + struct.pack("<I", len(tables)))
     for t, (build_id, path), (how, data, size) in zip(tables, heads, packed, strict=True):
-        kind = KINDS.index(t.kind) + 1
-        head = _ENTRY.pack(kind, how, len(build_id), 0, t.pid, len(t.starts), len(path), at, len(data), size)
-        file.write(head + build_id + path)
+        kind, pid, count = (
+            ("frames", 0, len(t.pieces)) if isinstance(t, SavedFrames) else (t.kind, t.pid, len(t.starts))
+        )
+        number = KINDS.index(kind) + 1
+        file.write(_ENTRY.pack(number, how, len(build_id), 0, pid, count, len(path), at, len(data), size))
+        file.write(build_id + path)
         at += len(data)
     for _, data, _ in packed:
         file.write(data)
     return at
 
 
-def _packed(t: SavedSymbols) -> tuple[int, bytes, int]:
+def _packed(t: SavedSymbols | SavedFrames) -> tuple[int, bytes, int]:
     """How, the bytes, and the size before."""
+    data = _frames(t) if isinstance(t, SavedFrames) else _symbols(t)
+    try:
+        return 2, bytes(zstd().compress(data, 3)), len(data)
+    except FormatError:
+        return 1, zlib.compress(data, 6), len(data)
+
+
+def _frames(t: SavedFrames) -> bytes:
+    head = b"".join(struct.pack("<QQ", offset, len(data)) for offset, data in t.pieces)
+    return head + b"".join(data for _, data in t.pieces)
+
+
+def _symbols(t: SavedSymbols) -> bytes:
     names = b"".join(n.encode("utf-8", "replace").replace(b"\0", b"?") + b"\0" for n in t.names)
     starts, sizes = array("Q", t.starts), array("I", [min(s, 0xFFFFFFFF) for s in t.sizes])
     if sys.byteorder == "big":
         starts.byteswap()
         sizes.byteswap()
-    data = starts.tobytes() + sizes.tobytes() + names
-    try:
-        return 2, bytes(zstd().compress(data, 3)), len(data)
-    except FormatError:
-        return 1, zlib.compress(data, 6), len(data)
+    return starts.tobytes() + sizes.tobytes() + names

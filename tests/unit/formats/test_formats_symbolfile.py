@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import struct
+import tracemalloc
 import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probescope.debuginfo.unwind_parts import PartsSource
 from probescope.errors import FormatError
-from probescope.formats.symbolfile import SavedSymbols, SymbolFile, write_symbols
+from probescope.formats.symbolfile import SavedFrames, SavedSymbols, SymbolFile, write_symbols
+from probescope.frozen import replace
 
 TABLES = (
     SavedSymbols("file", "/usr/bin/a", b"\x12" * 20, 0, (0x1000, 0x1010, 0x2000), (0x10, 4, 0), ("a", "_Z1bv", "c")),
@@ -79,3 +82,53 @@ def test_damage(at: int, change: int, cut: bool) -> None:
             f.table(entry)
     except FormatError:
         return
+
+
+FRAMES = SavedFrames("/usr/bin/a", b"\x12" * 20, ((0, b"header"), (0x1000, bytes(range(200))), (0x2000, b"end")))
+
+
+def with_frames() -> bytes:
+    file = io.BytesIO()
+    write_symbols(file, (*TABLES, FRAMES))
+    return file.getvalue()
+
+
+def test_frames() -> None:
+    """Beside the names of the same file."""
+    f = SymbolFile(io.BytesIO(with_frames()))
+    entry = f.find("frames", build_id=b"\x12" * 20, path="/elsewhere")
+    assert entry is not None
+    assert f.frames(entry) == replace(FRAMES, pieces=list(FRAMES.pieces))
+    assert f.find("frames", build_id=b"\x13" * 20, path="/usr/bin/a") is None
+    assert f.find("file", build_id=b"\x12" * 20) is f.entries[0]
+
+
+def test_every_byte_may_be_another() -> None:
+    """Whatever it says: a typed error, or pieces that can be read as far as they go."""
+    data = with_frames()
+    for at in range(len(data)):
+        for value in {0, 1, 0x7F, 0xFF, data[at] ^ 8}:
+            try:
+                f = SymbolFile(io.BytesIO(data[:at] + bytes([value]) + data[at + 1 :]))
+            except FormatError:
+                continue
+            for entry in f.entries:
+                try:
+                    pieces = f.frames(entry).pieces if entry.kind == "frames" else f.table(entry).names and ()
+                except FormatError:
+                    continue
+                source = PartsSource(pieces, "x")
+                assert all(source.read(at, len(found)) == found for at, found in pieces if found)
+
+
+def test_a_bomb_is_not_unpacked() -> None:
+    """16 bytes are promised, 100 MB would come."""
+    packed = zlib.compress(bytes(100 << 20))
+    head = struct.pack("<BBBBIIIQQQ", 4, 1, 0, 0, 0, 1, 1, 12 + 41, len(packed), 16)
+    f = SymbolFile(io.BytesIO(b"PSSYMS01" + struct.pack("<I", 1) + head + b"x" + packed))
+    tracemalloc.start()
+    try:
+        assert f.frames(f.entries[0]).pieces == [(0, b"")]
+        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    finally:
+        tracemalloc.stop()

@@ -19,6 +19,7 @@ from probescope.debuginfo.elf import SHT_SYMTAB, ElfFile
 from probescope.debuginfo.elf_names import FunctionNames
 from probescope.debuginfo.elf_source import ReopenedSource
 from probescope.debuginfo.locate import debug_file, in_root
+from probescope.debuginfo.unwind_parts import PartsSource
 from probescope.errors import ElfError, FormatError
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Module:
         self._debug: ElfFile | None = None
         self._located = self._indexed = self._lined = self._tabled = False
         self._index: FrameIndex | None = None
+        self._unwound: ElfFile | None = None
         self._inlines: Inlines | None = None
 
     def at_offset(self, offset: int) -> tuple[str, int] | None:
@@ -104,19 +106,22 @@ class Module:
         return self._inlines.frames(address) if self._inlines is not None else ()
 
     def unwinding(self) -> tuple[ElfFile, FrameIndex] | None:
-        """The file with its unwind information; of a stripped one .debug_frame is in its debug file."""
+        """The file with its unwind information; of a stripped one .debug_frame is in its debug file. Of one that is not
+        here, what was saved of it beside the recording."""
         from probescope.debuginfo.eh_index import FrameIndex
 
-        if not self._indexed and self.elf is not None and self.elf.machine == "x86_64":
+        if not self._indexed:
+            self._unwound = self.elf or self._files.saved_frames(self.path, self.build_id)
+        if not self._indexed and self._unwound is not None and self._unwound.machine == "x86_64":
             for which in (0, 1):
-                elf = self.elf if which == 0 else self.debug
+                elf = self._unwound if which == 0 else self.debug
                 try:
                     self._index = FrameIndex(elf) if elf is not None else None
                     break
                 except ElfError:
                     continue
         self._indexed = True
-        return (self.elf, self._index) if self.elf is not None and self._index is not None else None
+        return (self._unwound, self._index) if self._unwound is not None and self._index is not None else None
 
     @property
     def debug(self) -> ElfFile | None:
@@ -280,6 +285,17 @@ class Files:
             entry = saved.find("file", build_id=bytes.fromhex(build_id), path=path) if saved is not None else None
             return saved.table(entry) if saved is not None and entry is not None else None
         except (FormatError, OSError, ValueError):
+            return None
+
+    def saved_frames(self, path: str, build_id: str) -> ElfFile | None:
+        """What a file that is not here tells of unwinding."""
+        saved = self._search.saved
+        try:
+            entry = saved.find("frames", build_id=bytes.fromhex(build_id), path=path) if saved is not None else None
+            if saved is None or entry is None:
+                return None
+            return ElfFile(PartsSource(saved.frames(entry).pieces, path))
+        except (ElfError, FormatError, OSError, ValueError):
             return None
 
 

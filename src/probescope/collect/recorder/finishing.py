@@ -23,7 +23,7 @@ from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.encode import record
 from probescope.formats.perfdata.layout import layout_of
 from probescope.formats.perfdata.meta import BuildId
-from probescope.formats.symbolfile import SUFFIX, SavedSymbols, write_symbols
+from probescope.formats.symbolfile import SUFFIX, SavedFrames, SavedSymbols, write_symbols
 from probescope.kernel.uapi import perf as u
 
 _USERS = ("uprobes", "probe", "sdt_", "user_events")
@@ -127,13 +127,15 @@ def _build_ids(request: RecordRequest, hits: Hits) -> list[BuildId]:
     return Saving(hits).build_ids(every=request.build_ids == "all")
 
 
-def _symbols(request: RecordRequest, hits: Hits) -> list[SavedSymbols]:
+def _symbols(request: RecordRequest, hits: Hits) -> list[SavedSymbols | SavedFrames]:
     from probescope.collect.recorder.saving import Saving
 
-    return Saving(hits).symbols(whole=request.sampling.call_graph == "dwarf")
+    dumped = request.sampling.call_graph == "dwarf"
+    saving = Saving(hits)
+    return [*saving.symbols(whole=dumped), *(saving.frames() if dumped else ())]
 
 
-def _write_symbols(path: str, symbols: Sequence[SavedSymbols]) -> None:
+def _write_symbols(path: str, symbols: Sequence[SavedSymbols | SavedFrames]) -> None:
     """Beside a file that is whole without them."""
     with suppress(OSError), open(path, "wb") as f:
         write_symbols(f, symbols)

@@ -9,17 +9,21 @@ from probescope.collect.recorder.hits import HitFile, Hits
 from probescope.collect.recorder.kernel_id import KERNEL, kernel_build_id
 from probescope.debuginfo import elf_notes, perf_map
 from probescope.debuginfo.elf import SHT_SYMTAB, ElfFile
-from probescope.debuginfo.elf_symbols import Symbol, SymbolSet
+from probescope.debuginfo.elf_names import FunctionNames
+from probescope.debuginfo.elf_symbols import SymbolSet
 from probescope.debuginfo.kallsyms import Kallsyms
 from probescope.debuginfo.locate import debug_file, in_root
+from probescope.debuginfo.unwind_parts import parts
 from probescope.errors import ElfError
 from probescope.formats.perfdata.meta import BuildId
-from probescope.formats.symbolfile import SavedSymbols
+from probescope.formats.symbolfile import SavedFrames, SavedSymbols
 from probescope.kernel import machine, procfs
 from probescope.kernel.host import host
 from probescope.kernel.vdso import vdso
 
 VDSO = "[vdso]"
+_MOST_FRAMES = 1 << 26
+"""Bytes of unwind information of all files; a third of that is written."""
 _MOST_WHOLE = 1 << 18
 """Symbols of one file that are saved where all are wanted."""
 
@@ -81,6 +85,24 @@ class Saving:
         for pid, addresses in self._hits.jits.items():
             out += _jit_symbols(pid, addresses)
         return out
+
+    def frames(self) -> Iterator[SavedFrames]:
+        """What unwinding through the mapped files needs, of those with samples first, as long as it is not too much."""
+        left = _MOST_FRAMES
+        for f in [*self._hits.files, *self._hits.unhit]:
+            elf = opened(f)
+            if elf is None:
+                continue
+            try:
+                pieces = parts(elf, left)
+                build_id = f.build_id or self._build_id(f)
+            except ElfError:
+                continue
+            finally:
+                elf.close()
+            if pieces:
+                left -= sum(len(data) for _, data in pieces)
+                yield SavedFrames(f.path, build_id, pieces)
 
     def _of_file(self, f: HitFile, whole: bool) -> Iterator[SavedSymbols]:
         elf = opened(f)
@@ -151,34 +173,56 @@ def _tables(elf: ElfFile, path: str) -> SymbolSet:
 
 def _at(elf: ElfFile, f: HitFile) -> Iterator[tuple[int, tuple[int, str]]]:
     """By file offset: size and name of the symbols that the offsets are in."""
-    tables = _tables(elf, f.path)
+    look = _Names(elf, f.path)
     done = -1
     for offset in f.offsets:
         if offset < done:
             continue
         vaddr = elf.to_vaddr(offset)
-        found = tables.at(vaddr) if vaddr is not None else None
+        found = look.at(vaddr) if vaddr is not None else None
         if vaddr is None or found is None:
             continue
-        start = offset - (vaddr - found.address)
-        size = found.size or offset - start + 1
+        address, size, name = found
+        start = offset - (vaddr - address)
+        size = size or offset - start + 1
         done = start + size
-        yield start, (size, found.name)
+        yield start, (size, name)
 
 
 def _all_of(elf: ElfFile, path: str) -> Iterator[tuple[int, tuple[int, str]]]:
-    tables = _tables(elf, path)
-    best: dict[int, Symbol] = {}
-    for symbol in tables:
+    look = _Names(elf, path)
+    sizes: dict[int, int] = {}
+    for symbol in look.tables:
         if symbol.is_function and symbol.is_defined and symbol.size:
-            best.setdefault(symbol.address, symbol)
-        if len(best) >= _MOST_WHOLE:
+            sizes.setdefault(symbol.address, symbol.size)
+        if len(sizes) >= _MOST_WHOLE:
             break
-    for address, first in best.items():
-        named = tables.at(address) or first
+    sizes |= look.stubs
+    for address, size in sizes.items():
+        found = look.names.at(address)
         start = elf.to_offset(address)
-        if start is not None:
-            yield start, (named.size, named.name)
+        if start is not None and found is not None and found[1] == address:
+            yield start, (size, found[0])
+
+
+class _Names:
+    """As reports choose them where the file is there."""
+
+    def __init__(self, elf: ElfFile, path: str) -> None:
+        self.tables = _tables(elf, path)
+        self.names = FunctionNames(elf, self.tables.tables)
+        self.stubs = {s.address: s.size for s in self.names.plt.stubs}
+
+    def at(self, address: int) -> tuple[int, int, str] | None:
+        """Start, size (0: not known) and name."""
+        found = self.names.at(address)
+        if found is None:
+            return None
+        name, start = found
+        if start in self.stubs:
+            return start, self.stubs[start], name
+        symbol = self.tables.at(start)
+        return start, symbol.size if symbol is not None and symbol.address == start else 0, name
 
 
 def _kernel_symbols(addresses: Sequence[int]) -> Iterator[SavedSymbols]:
