@@ -377,4 +377,6 @@ TABLES: tuple[Table, ...] = (
     MARKER,
     SPAN,
 )
+SLICES = (SCHED_SLICE, THREAD_STATE, SYSCALL, IRQ, SOFTIRQ, FUNC)
+"""Those that tell of what lasts, out of events."""
 BY_NAME: dict[str, Table] = {t.name: t for t in TABLES}

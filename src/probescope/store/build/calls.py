@@ -13,7 +13,7 @@ import numpy as np
 
 from probescope.model import syscalls
 from probescope.store.build.pairing import Pairing, Pairs
-from probescope.store.build.sink import none
+from probescope.store.build.sink import lasted, none
 from probescope.store.columns import NO_NUMBER
 from probescope.store.schema import SYSCALL
 
@@ -116,7 +116,7 @@ class Calls:
             {
                 "id": np.arange(self._ids, self._ids + count),
                 "ts": ts,
-                "dur": np.where((ts >= 0) & (end >= 0), end - ts, -1),
+                "dur": lasted(ts, end),
                 "end_ts": end,
                 "cpu": pairs.of_either("cpu"),
                 "utid": pairs.of_either("utid"),

@@ -12,7 +12,7 @@ from probescope.store.build.interning import clean
 from probescope.store.build.reading import machine_texts, units
 from probescope.store.build.sink import none
 from probescope.store.columns import NO_NUMBER, quoted
-from probescope.store.schema import COUNTER, COUNTER_TRACK, EVENT_KIND, PROCESS, RECORDING, THREAD, THREAD_NAME
+from probescope.store.schema import COUNTER, COUNTER_TRACK, EVENT_KIND, PROCESS, RECORDING, SLICES, THREAD, THREAD_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +44,15 @@ def write_ending(b: Builder) -> None:
         b.losses.count("no-forks", 1)
     b.losses.count("switches", max(0, b.missing_switches))
     b.losses.count("stacks", b.sites.cut)
+    b.losses.count("skew", _skewed(b))
     b.losses.write(b.sink, b.source.recording.damage)
+
+
+def _skewed(b: Builder) -> int:
+    """What ends before it begins."""
+    counts = [f"(select count(*) from {t.name} where end_ts < ts)" for t in SLICES]
+    found = b.sink.db.execute(f"select {' + '.join(counts)}").fetchone()
+    return int(found[0]) if found else 0
 
 
 def _late_names(b: Builder) -> None:

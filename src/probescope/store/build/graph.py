@@ -12,7 +12,7 @@ import numpy as np
 
 from probescope.formats.tracing.graph import ENTRIES, EXIT
 from probescope.store.build.pairing import Pairing, Pairs, by_lane
-from probescope.store.build.sink import none
+from probescope.store.build.sink import lasted, none
 from probescope.store.columns import NO_NUMBER
 from probescope.store.schema import FUNC
 
@@ -113,8 +113,7 @@ class Calls:
         if not count:
             return
         ts, end, took = pairs.of_begin("ts"), pairs.of_end("ts"), pairs.of_end("took")
-        between = np.where((ts >= 0) & (end >= 0), end - ts, -1)
-        dur = np.where(took >= 0, took, between)
+        dur = np.where(took >= 0, took, lasted(ts, end))
         ts = np.where((ts < 0) & (took >= 0), end - took, ts)  # the exit alone tells when it began
         self._sink.add(
             FUNC,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from probescope.store.build.pairing import Pairing, Pairs
-from probescope.store.build.sink import none
+from probescope.store.build.sink import lasted, none
 from probescope.store.schema import IRQ, SOFTIRQ
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ class Interrupts:
         some = np.flatnonzero(raised | rows["begins"])
         order = some[key[some].argsort(kind="stable")]
         out = none(len(key))
+        if not len(order):
+            return out
         keys, raises, ts = key[order], raised[order], rows["ts"][order]
         new = np.append(True, keys[1:] != keys[:-1])
         before = np.append(False, raises[:-1]) & ~new
@@ -132,25 +134,27 @@ class Interrupts:
         return out
 
     def _emit_hard(self, pairs: Pairs) -> None:
-        names = self._strings(pairs.of_begin("text") if len(pairs) else none(0), pairs.of_end("text"))
+        if not len(pairs):
+            return
+        names = self._strings(pairs.of_begin("text"), pairs.of_end("text"))
         self._emit(IRQ, pairs, {"irq": "number"}, {"name": names, "handled": pairs.of_end("more").astype(np.int8)})
 
     def _emit_soft(self, pairs: Pairs) -> None:
+        if not len(pairs):
+            return
         names: Array = np.empty(len(pairs), object)
         names[:] = [self._soft_names.get(v, str(v)) for v in pairs.of_either("number").tolist()]
         self._emit(SOFTIRQ, pairs, {"vec": "number"}, {"name": names, "raised_ts": pairs.of_begin("more")})
 
     def _emit(self, table: Table, pairs: Pairs, renamed: dict[str, str], more: dict[str, Array]) -> None:
         count = len(pairs)
-        if not count:
-            return
         ts, end = pairs.of_begin("ts"), pairs.of_end("ts")
         first = self._ids[table.name]
         self._ids[table.name] += count
         columns = {
             "id": np.arange(first, first + count),
             "ts": ts,
-            "dur": np.where((ts >= 0) & (end >= 0), end - ts, -1),
+            "dur": lasted(ts, end),
             "end_ts": end,
             "cpu": pairs.of_either("cpu"),
             "utid": pairs.of_either("utid"),

@@ -37,6 +37,11 @@ KINDS: dict[str, Kind] = {
         "threads left a CPU that another one had got: switches between are missing, and slices have no begin or end",
         "record with more room, or a larger part of the machine",
     ),
+    "skew": Kind(
+        "warning",
+        "things end before they begin: the clocks of CPUs, or of recordings that were put together, are apart",
+        "record with one clock for all: -k mono, or -C global",
+    ),
     "no-wakeups": Kind(
         "info",
         "no wake-ups were recorded: how long threads waited for a CPU is not known",

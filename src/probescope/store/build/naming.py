@@ -51,8 +51,8 @@ class Naming:
         if not (self._single or self._many or self._born):
             return
         many = [tuple(np.asarray(c, np.int64) for c in m) for m in self._many]
-        if self._single:
-            many.append(tuple(np.array(c, np.int64) for c in zip(*self._single, strict=True)))
+        if self._single:  # records stand before the event of their place
+            many.insert(0, tuple(np.array(c, np.int64) for c in zip(*self._single, strict=True)))
         none = np.zeros(0, np.int64)
         at, utid, time, name = (np.concatenate([none, *(m[i] for m in many)]) for i in range(4))
         self._room(int(max(utid.max(initial=0), max((b[1] for b in self._born), default=0))) + 1)

@@ -58,6 +58,9 @@ class Pairing:
     def feed(self, lane: Array, begins: Array, match: Array, columns: Mapping[str, Array]) -> Pairs:
         """Rows in order of time. An end belongs to what began last in its lane, if ``match`` is the same. Negative
         lanes are nobody's: nothing there belongs together."""
+        if not len(lane):
+            none = np.zeros(0, np.int64)
+            return Pairs(none, none, dict(columns))
         held = np.isin(self._lane, lane) if len(self._lane) else np.zeros(0, np.bool_)
         waiting = int(held.sum())
         if waiting:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from probescope.store.build.pairing import Pairing, Pairs
-from probescope.store.build.sink import none
+from probescope.store.build.sink import lasted, none
 from probescope.store.columns import NO_NUMBER
 from probescope.store.schema import SCHED_SLICE, THREAD_STATE, WAKEUP
 
@@ -218,7 +218,7 @@ class Sched:
         if not count:
             return
         ts, end = pairs.of_begin("ts"), pairs.of_end("ts")
-        dur = np.where((ts >= 0) & (end >= 0), end - ts, -1)
+        dur = lasted(ts, end)
         cpu, utid = pairs.of_either("cpu"), pairs.of_either("utid")
         ends = pairs.columns["end"][np.maximum(pairs.end, 0)].copy()
         ends[pairs.end < 0] = None
@@ -304,7 +304,7 @@ class Transitions:
         self._emit(
             {
                 "ts": np.where(no, -1, b["start"]),
-                "dur": np.where(no | (end < 0), -1, end - b["start"]),
+                "dur": np.where(no, -1, lasted(b["start"], end)),
                 "end_ts": end,
                 "utid": m["utid"][rows],
                 "state": state,

@@ -88,6 +88,11 @@ def _value(name: str, column: Column) -> str:
     return f"nullif({name}, -1)::BOOLEAN" if column.type == FLAG else name
 
 
+def lasted(ts: Array, end: Array) -> Array:
+    """Durations; -1 where the begin or the end is not known, or lies before the begin: clocks may be apart."""
+    return np.where((ts >= 0) & (end >= ts), end - ts, -1)
+
+
 def none(count: int, null: int = -1) -> Array:
     """A column of which nothing is known."""
     return np.full(count, null, np.int64)
