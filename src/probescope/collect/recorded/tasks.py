@@ -217,7 +217,7 @@ class _Held:
         table = self._grown(most + 1)
         found: Column = table.take(ids)
         if len(found) and found.min() == _UNASKED:
-            for one in np.unique(ids[found == _UNASKED]).tolist():
+            for one in sorted(set(ids[found == _UNASKED].tolist())):  # np.unique would load numpy.ma
                 table[one] = self.state(one)
             found = table.take(ids)
         return found

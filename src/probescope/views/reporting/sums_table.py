@@ -120,8 +120,9 @@ class Table:
 
         assert self._keys is not None
         assert self._numbers is not None
-        free, first = np.unique(slots[which], return_index=True)
-        first = which[first]
+        first = which[alike([slots[which]])[0]]  # np.unique would load numpy.ma
+        first = first[slots[first].argsort()]
+        free = slots[first]
         fresh = self._numbers[free] < 0
         free, first = free[fresh], first[fresh]
         self._keys[free] = keys[first]
