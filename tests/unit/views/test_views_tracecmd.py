@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -122,6 +123,19 @@ def test_lines(recording):
     assert "1.000000000:          tick:" in gaps[0]
     assert "1.000001000: (+1000)  tick:" in gaps[1]
     assert "2.000021000: (+1000001000) tick:" in gaps[21]
+
+
+def test_differences_of_equal_times():
+    """Each from the one before, on whatever CPU; a batch with nothing but losses has none."""
+    made = [(0, 1000, 7, 0), (1, 1000, 8, 1), (0, 3000, 7, 2), (1, 3000, 8, 3)]
+    with open_tracedat(io.BytesIO(Maker(lost={1: 2}).build(("", made)))) as recording:
+        found = [line for line in lines(recording, Look(differences=True)) if "tick:" in line]
+        assert [re.search(r"\(\+(\d+)\)", line) and re.search(r"\(\+(\d+)\)", line)[1] for line in found] == [
+            None, "0", "2000", "0",
+        ]  # fmt: skip
+        made = ReportLines(recording.events, recording.context(), Look(differences=True))
+        batch = next(recording.batches())
+        assert made.data(selected(batch, np.zeros(0, np.int64))).count(b"tick") == 0
 
 
 def test_some_cpus_and_moved_times(recording):

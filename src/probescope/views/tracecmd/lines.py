@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from probescope.model.recording import Column, EventBatch, EventType
 
 
+_HERE = "\0"  # where a difference goes: no name and no text has it
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """``raw`` and ``plain``: events (``SYSTEM:EVENT``, either alone, globs) that are shown field by field, and by their
@@ -43,7 +46,7 @@ class ReportLines(Lines):
         self.look = look
         self._every_raw = "*" in look.raw
         self._last: int | None = None
-        self._before: dict[int, int] = {}
+        self._gaps: list[str] = []
 
     def data(self, batch: EventBatch) -> bytes:
         if self.look.usual:
@@ -57,14 +60,17 @@ class ReportLines(Lines):
         return super().lines(batch)
 
     def _note(self, batch: EventBatch) -> None:
-        """The time of the event before each; the very first has none."""
+        """How long after the event before each came; the very first has none before it."""
         times = batch.time.tolist()
-        pairs = zip(times, [self._last, *times[:-1]], strict=True)
-        self._before = {}
-        for time, before in pairs:
-            if before is not None:
-                self._before.setdefault(time, time - before)
+        before = [self._last, *times][: len(times)]
+        gaps = [None if b is None else t - b for t, b in zip(times, before, strict=True)]
+        self._gaps = [" " * 9 if gap is None else f" {f'(+{gap})':<8}" for gap in gaps]
         self._last = times[-1] if times else self._last
+
+    def _placed(self, batch: EventBatch, lines: list[str], gone: set[int]) -> list[str]:
+        if self.look.differences:
+            lines = [line.replace(_HERE, gap, 1) for line, gap in zip(lines, self._gaps, strict=True)]
+        return super()._placed(batch, lines, gone)
 
     def printer(self, index: int) -> Printer:
         found = self.printers.get(index)
@@ -96,9 +102,7 @@ class ReportLines(Lines):
         shown, columns = super()._times(time)
         if not self.look.differences:
             return shown, columns
-        gaps = [self._before.get(t) for t in time.tolist()]
-        texts = [" " * 9 if gap is None else f" {f'(+{gap})':<8}" for gap in gaps]
-        return f"{shown}%s", [*columns, texts]
+        return f"{shown}{_HERE}", columns
 
 
 def _named(name: str, patterns: tuple[str, ...]) -> bool:
