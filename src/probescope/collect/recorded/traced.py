@@ -64,7 +64,7 @@ class Traced:
             numbers, others = stacks.of(batch)
             between, names = (*names, *batch.between), ()
             chains = None if numbers is None else self._chains(stacks, numbers)
-            pid = batch.tid if self._processes else batch.pid
+            pid = np.where(batch.pid >= 0, batch.pid, batch.tid) if self._processes else batch.pid
             one = replace(batch, pid=pid, stacks=chains, between=between)
             yield one if others is None else _some(one, np.flatnonzero(others))
 
