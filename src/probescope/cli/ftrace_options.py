@@ -38,7 +38,15 @@ REFUSED = {
     "--tsc2nsec": "-C mono counts nanoseconds by itself, as cheaply",
 }
 DEFAULT_KB = 4096
-"""Of each CPU's buffer: three times what the kernel takes by itself, so that nothing is lost while the disk is slow."""
+"""Of each CPU's buffer: three times what the kernel takes by itself, so that nothing is lost while the disk is slow. On
+machines with many CPUs it is the kernel's size."""
+_MANY_CPUS, _KERNELS_KB = 64, 1408
+
+
+def default_kb() -> int:
+    from probescope.kernel.machine import online_cpus
+
+    return DEFAULT_KB if len(online_cpus()) <= _MANY_CPUS else _KERNELS_KB
 
 
 class Ordered(argparse.Action):
@@ -154,7 +162,7 @@ class _Folding:
         self._event = EventChoice
         self._new = BufferPlan
         self._done: list[BufferPlan] = []
-        self._now = BufferPlan(size_kb=DEFAULT_KB)
+        self._now = BufferPlan(size_kb=default_kb())
         self._module = ""
         self._off = False
 
@@ -227,7 +235,7 @@ class _Folding:
         if not name or "/" in name or name in {".", ".."} or len(name) > 60:
             raise UsageError(f"'{name}' is no name of a buffer")
         self._close()
-        self._now = self._new(name, size_kb=DEFAULT_KB)
+        self._now = self._new(name, size_kb=default_kb())
         self._off = False
 
     def _close(self) -> None:

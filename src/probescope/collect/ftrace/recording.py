@@ -27,7 +27,7 @@ from probescope.kernel import tracefs
 from probescope.kernel.child import Child
 from probescope.kernel.host import host
 from probescope.kernel.leftovers import reap
-from probescope.kernel.limits import realtime
+from probescope.kernel.limits import more_files, realtime
 from probescope.kernel.machine import online_cpus, possible_cpus
 from probescope.kernel.poller import Poller
 from probescope.kernel.signals import Signals
@@ -71,6 +71,7 @@ class _Run:
         reap()
         if p.command:
             self._child = Child(p.command, user=p.user)
+        more_files()  # for us, not for the command
         self._dog = Watchdog(partial(reap_after, host().getpid()))
         self._buffers = buffers = Buffers(self._trace(), lambda name: tracefs.Instance(_tag(name)).path)
         self._options = [o for o in (about.date(buffers.places[0]) if p.date else None,) if o]
