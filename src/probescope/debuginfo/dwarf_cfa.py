@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from probescope.debuginfo.dwarf_data import Section, open_section
+from probescope.debuginfo.dwarf_data import ET_REL, Section, open_section
 from probescope.debuginfo.dwarf_expr import Near
 from probescope.debuginfo.eh_frame import Frame, FrameSection
 from probescope.debuginfo.eh_index import FrameIndex
@@ -47,7 +47,8 @@ class Frames:
             if elf is None:
                 continue
             try:
-                if self._index is None and elf.section(".eh_frame") is not None:
+                linked = elf.header.type != ET_REL
+                if linked and self._index is None and elf.section(".eh_frame") is not None:
                     self._index = FrameIndex(elf)
                 self._section = self._section or _debug_frame(elf)
             except (ElfError, DwarfError):

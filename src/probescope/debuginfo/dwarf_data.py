@@ -21,7 +21,7 @@ KEEP = 1 << 24
 MAX_STRING = 1 << 16
 CHUNK = 1 << 22
 MAX_SAME = 1 << 14
-SHT_NOBITS, SHF_COMPRESSED = 8, 0x800
+SHT_NOBITS, SHF_COMPRESSED, ET_REL = 8, 0x800, 1
 
 
 class Section:
@@ -107,6 +107,10 @@ def open_section(elf: ElfFile, name: str) -> Section | None:
             return _in_memory(b"".join(map(elf.section_data, same[:MAX_SAME])), elf, name)
         if found.type == SHT_NOBITS or not found.size:
             return None
+        if elf.header.type == ET_REL:
+            from probescope.debuginfo.dwarf_relocate import relocated
+
+            return _in_memory(relocated(elf, found), elf, name)
         if found.flags & SHF_COMPRESSED:
             return _in_memory(elf.section_data(found), elf, name)
     except ElfError as e:

@@ -64,6 +64,16 @@ class Scopes:
             yield die
             die = next((d for d in die.children(*_BLOCKS) if _has(d, address)), None)
 
+    def begin(self, copy: Die, address: int) -> int:
+        """The place in ``around`` of a copy of a function that is entered at an address. Compilers may name an entry
+        that is not among the ranges of the copy: then it is the innermost one there."""
+        chain = self.around(address)
+        found = next((i for i, d in enumerate(chain) if d.key == copy.key), -1)
+        if found < 0:
+            self._chains[address] = (*chain, copy)
+            found = len(chain)
+        return found
+
     def function(self, address: int) -> Die | None:
         """The innermost function of an address, which may be inlined."""
         chain = self.around(address)

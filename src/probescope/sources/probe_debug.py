@@ -85,12 +85,8 @@ class DebugPlaces:
         for die in dies:
             for spot, copy in self.functions.entries(die, inlined=inlined and not place.ret, skip=plain):
                 at = spot.address + place.offset
-                out.append(spot._replace(address=at, owner=self._place_in(copy, at)))
+                out.append(spot._replace(address=at, owner=self.scopes.begin(copy, at)))
         return _once(out)
-
-    def _place_in(self, copy: Die, address: int) -> int:
-        """Where among what is around an address that copy of a function is; -1 if it is not."""
-        return next((i for i, d in enumerate(self.scopes.around(address)) if d.key == copy.key), -1)
 
     def _spot(self, address: int, row: CodeLine | None = None) -> Spot:
         """``row``: the line that the address is of."""

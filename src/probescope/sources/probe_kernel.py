@@ -5,34 +5,35 @@ With debug information a place is told from ``_text``, as perf probe does: names
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from probescope.debuginfo import dwarf_expr as ex
 from probescope.debuginfo import vmlinux
-from probescope.debuginfo.binary import Binary
-from probescope.debuginfo.dwarf_cfa import Frames
-from probescope.debuginfo.dwarf_find import entry_of
-from probescope.debuginfo.dwarf_open import open_dwarf
 from probescope.debuginfo.dwarf_places import Spot
-from probescope.debuginfo.elf import ElfFile
-from probescope.debuginfo.elf_notes import build_id
-from probescope.errors import DwarfError, ElfError, KernelError, ProbeError
+from probescope.errors import DwarfError, ProbeError
 from probescope.kernel.host import host
-from probescope.model.fetch import Deref, Fetch, Register, Symbol
+from probescope.model.fetch import Deref, Fetch, Register
 from probescope.model.probe_def import ProbeDef
 from probescope.model.probe_found import FoundArg, FoundProbe
-from probescope.model.types import TypeTable, is_scalar
+from probescope.model.types import TypeTable
 from probescope.sources import boundaries, func_fields, kernel_btf, kernel_functions
 from probescope.sources.context import ResolveContext
 from probescope.sources.globs import is_glob
 from probescope.sources.kprobe import nearest_function
 from probescope.sources.probe_args import CannotFetch, Value
 from probescope.sources.probe_debug import DebugPlaces, SourceTexts
+from probescope.sources.probe_images import (
+    KernelImage,
+    is_path,
+    module_build_id,
+    module_name,
+    module_places,
+    open_image,
+    running_build_id,
+)
 from probescope.sources.probe_resolve import Surroundings, arguments
 from probescope.sources.probe_target import Wanted
 from probescope.sources.probe_user import at_each
 
-BASE = "_text"
 HOW = "the kernel's debug symbols tell more: linux-image-{0}-dbg, or -k VMLINUX"
 MAX_CODE = 1 << 16
 
@@ -45,11 +46,10 @@ class KernelTarget:
     def __init__(self, wanted: Wanted, ctx: ResolveContext, texts: SourceTexts) -> None:
         self.wanted, self.ctx, self.arch, self.texts = wanted, ctx, ctx.arch, texts
         self.reason = "the kernel's debug information is not here"
-        self._elf: ElfFile | None = None
-        self._frames: Frames | None = None
+        self.module = module_name(wanted.module)
+        self.image: KernelImage | None = None
         self._debug: DebugPlaces | None = None
         self._looked = False
-        self._base = 0
 
     # --- debug information --------------------------------------------------------------------------------------------
 
@@ -59,71 +59,45 @@ class KernelTarget:
         that cannot be used."""
         if not self._looked:
             self._looked = True
-            self._debug = self._found()
+            image = self._image_of()
+            if image is not None:
+                self.image = image
+                self._debug = DebugPlaces(image.dwarf, image)
+                image.scopes = self._debug.scopes
         return self._debug
 
-    def _found(self) -> DebugPlaces | None:
-        if self.wanted.module:
-            self.reason = f"debug information of modules is not read; {self.wanted.module} is known by its BTF"
-            return None
-        running = running_build_id()
-        release = host().release
-        for path in vmlinux.places(release, running, self.wanted.vmlinux):
-            found = self._opened(path, running)
-            if found is not None:
+    def _image_of(self) -> KernelImage | None:
+        wanted = self.wanted
+        named = wanted.module if is_path(wanted.module) else "" if wanted.module else wanted.vmlinux
+        running = module_build_id(self.module) if self.module else running_build_id()
+        for path in self._paths(named, running):
+            found = open_image(path, self.arch, self.module)
+            if isinstance(found, str):
+                self.reason = found if named else self.reason
+            elif not running or found.build_id == running or self._offline(found, running, named):
                 return found
-        if self.wanted.vmlinux and self._elf is None:
-            raise ProbeError(f"{self.wanted.vmlinux} has no debug information that can be read")
+        if named:
+            raise ProbeError(f"{named} has no debug information that can be read: {self.reason}")
         return None
 
-    def _opened(self, path: str, running: str) -> DebugPlaces | None:
-        try:
-            binary = Binary(path)
-            theirs = binary.elf.build_id()
-            if running and theirs != running and not self._offline(theirs, running):
-                return None
-            dwarf = open_dwarf(binary)
-        except (ElfError, DwarfError) as e:
-            if self.wanted.vmlinux:
-                raise ProbeError(f"{path} cannot be read: {e}") from e
-            return None
-        base = binary.elf.symbols().find(BASE)
-        if dwarf is None or base is None:
-            return None
-        self._elf, self._base = binary.elf, base.address
-        return DebugPlaces(dwarf, self)
+    def _paths(self, named: str, running: str) -> Iterator[str]:
+        if not self.module:
+            yield from vmlinux.places(host().release, running, named)
+        elif named:
+            yield named
+        else:
+            yield from module_places(self.module, host().release, running)
 
-    def _offline(self, theirs: str, running: str) -> bool:
-        """Another kernel's file serves only where the user names it, and only for looking. Raises ``ProbeError``."""
-        ids = f"its build-id is {theirs[:12]}..., the running kernel's {running[:12]}..."
-        if self.wanted.vmlinux and self.wanted.live:
-            hints = [f"linux-image-{host().release}-dbg has the right one; without -k, BTF tells of parameters"]
-            raise ProbeError(f"{self.wanted.vmlinux} belongs to another build of the kernel: {ids}", hints=hints)
-        if not self.wanted.vmlinux:
-            self.reason = f"the vmlinux that is here belongs to another build ({ids})"
-        return bool(self.wanted.vmlinux)
-
-    def static(self, address: int, near: int) -> Fetch:
-        assert self._elf is not None
-        found = self._elf.symbols().at(address)
-        if found is not None and found.address == address:
-            return Symbol(found.name)
-        return Symbol(BASE, address - self._base)
-
-    def symbol_addresses(self, name: str) -> list[int]:
-        assert self._elf is not None
-        found = [s.address for s in self._elf.symbols().find_all(name) if s.is_defined and s.is_function]
-        return sorted(set(found))
-
-    def cfa(self, address: int) -> ex.Near | None:
-        if self._frames is None:
-            assert self._elf is not None
-            self._frames = Frames(self._elf, None, self.arch, self._start_of)
-        return self._frames.cfa(address)
-
-    def _start_of(self, address: int) -> int | None:
-        around = self._debug.scopes.around(address) if self._debug is not None else ()
-        return entry_of(around[0]) if around else None
+    def _offline(self, found: KernelImage, running: str, named: str) -> bool:
+        """Another build's file serves only where the user names it, and only for looking. Raises ``ProbeError``."""
+        ids = f"its build-id is {found.build_id[:12]}..., the running one's {running[:12]}..."
+        what = f"module {self.module}" if self.module else "kernel"
+        if named and self.wanted.live:
+            hints = [f"linux-image-{host().release}-dbg has the right one; without it, BTF tells of parameters"]
+            raise ProbeError(f"{named} belongs to another build of the {what}: {ids}", hints=hints)
+        if not named:
+            self.reason = f"the debug information that is here belongs to another build of the {what} ({ids})"
+        return bool(named)
 
     # --- definitions --------------------------------------------------------------------------------------------------
 
@@ -153,30 +127,24 @@ class KernelTarget:
     def _by_debug(self, d: ProbeDef) -> list[FoundProbe]:
         debug = self.debug
         assert debug is not None
+        assert self.image is not None
         try:
             spots = debug.spots(d.place, inlined=self.wanted.inlined, texts=self.texts)
         except DwarfError as e:
             raise ProbeError(f"the kernel's debug information is damaged: {e}") from e
         if not spots:
             return self._by_name(d)
-        kept = [s for s in spots if not self._forgotten(s.address)]
+        kept = [s for s in spots if not self.image.forgotten(s.address)]
         if not kept:
             raise ProbeError(f"{d.place} has code only in parts of the kernel that are freed after its start")
         return at_each(kept, lambda s: self._at(d, s))
 
-    def _forgotten(self, address: int) -> bool:
-        """Code of .init.text and .exit.text is gone once the kernel runs."""
-        assert self._elf is not None
-        return any(
-            s.address <= address < s.address + s.size
-            for s in self._elf.sections()
-            if s.name in (".init.text", ".exit.text")
-        )
-
     def _at(self, d: ProbeDef, spot: Spot) -> FoundProbe:
         debug = self.debug
         assert debug is not None
-        self._on_instruction(spot)
+        image = self.image
+        assert image is not None
+        self._on_instruction(image, spot)
 
         def every(kind: str) -> Iterable[str]:
             return debug.names_at(kind, spot.address, spot.owner)
@@ -191,22 +159,17 @@ class KernelTarget:
             every,
         )
         args, lost = arguments(d, around)
+        symbol, inside = image.place(spot.address)
         return FoundProbe(
-            "", BASE, spot.address - self._base, d.place.ret, args, spot.name, spot.address - spot.entry,
-            spot.address, line=spot.line, inlined=spot.inlined, lost=lost,
+            "", symbol, inside, d.place.ret, args, spot.name, spot.address - spot.entry,
+            spot.address, line=spot.line, module=self.module, inlined=spot.inlined, lost=lost,
         )  # fmt: skip
 
-    def _on_instruction(self, spot: Spot) -> None:
-        assert self._elf is not None
-        if spot.address == spot.entry:
+    def _on_instruction(self, image: KernelImage, spot: Spot) -> None:
+        start = image.start_of(spot.address) if spot.address != spot.entry else None
+        if start is None or not 0 < spot.address - start < MAX_CODE:
             return
-        start = self._start_of(spot.address)
-        if start is None or start == spot.address or not 0 < spot.address - start < MAX_CODE:
-            return
-        try:
-            code = self._elf.read_vaddr(start, spot.address - start + 15)
-        except ElfError:
-            return
+        code = image.code(start, spot.address - start + 15)
         if any(code) and boundaries.is_boundary(code, spot.address - start, self.arch.name) is False:
             where = f"{spot.name}+{spot.address - spot.entry}"
             raise ProbeError(f"no instruction begins at {where}: a probe there would break the kernel")
@@ -223,11 +186,11 @@ class KernelTarget:
                 )
             ]
         if is_glob(p.function):
-            found = kernel_functions.traceable().match(p.function, self.wanted.module)
+            found = kernel_functions.traceable().match(p.function, self.module)
             if not found:
                 raise ProbeError(f"no function of the kernel matches '{p.function}'")
             return [self._named(d, n, m) for n, m in found]
-        where = kernel_functions.find_symbol(p.function, self.wanted.module)
+        where = kernel_functions.find_symbol(p.function, self.module)
         if where is None:
             raise self._unknown(p.function)
         return [self._named(d, *where)]
@@ -265,8 +228,8 @@ class KernelTarget:
         """(type, name) of a function's parameters, as BTF has them; ``None`` if it does not know the function."""
         from probescope.sources import btf_text
 
-        where = kernel_functions.find_symbol(name, self.wanted.module)
-        found = kernel_btf.functions(where[1] if where is not None else self.wanted.module)
+        where = kernel_functions.find_symbol(name, self.module)
+        found = kernel_btf.functions(where[1] if where is not None else self.module)
         fn = found.find(name) if found is not None else None
         if fn is None or found is None:
             return None
@@ -307,16 +270,5 @@ class KernelTarget:
 
     def function_names(self) -> list[str]:
         """Raises ``KernelError``."""
-        module = self.wanted.module
+        module = self.module
         return sorted({n for n, m in kernel_functions.symbols() if not module or m == module})
-
-
-def running_build_id() -> str:
-    """Of this machine's kernel, in hex; empty if it has none."""
-    try:
-        return build_id(host().read_bytes("/sys/kernel/notes"))
-    except (OSError, ElfError):
-        return ""
-
-
-__all__ = ["KernelError", "KernelTarget", "is_scalar"]

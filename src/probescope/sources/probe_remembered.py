@@ -73,7 +73,7 @@ def _load() -> dict[str, dict[str, str]]:
 def stamp(binary: str) -> str:
     """What changes when a binary does, or the kernel."""
     if not binary:
-        from probescope.sources.probe_kernel import running_build_id
+        from probescope.sources.probe_images import running_build_id
 
         return running_build_id() or host().release
     try:
