@@ -68,3 +68,52 @@ def btf_bytes(number: int) -> bytes:
         data = bytearray(min(size, LARGEST_BTF))
         _bpf.object_info(fd, 32, struct.pack("=QI", host().address(data), len(data)))
     return bytes(data)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What the kernel made of a program: address, length and tag of each of its functions, the program itself first.
+    ``name``: as it was loaded; ``functions``: those of them that have BTF."""
+
+    program: int
+    tag: bytes
+    name: str
+    places: tuple[tuple[int, int, bytes], ...]
+    functions: Functions | None
+
+
+# nr_jited_ksyms@104 nr_jited_func_lens@108 jited_ksyms@112 jited_func_lens@120 ... nr_prog_tags@180 prog_tags@184
+_KSYMS, _LENGTHS, _TAGS = (104, 112, 8), (108, 120, 4), (180, 184, 8)
+
+
+def code() -> Iterator[Code]:
+    """Of every program that is compiled. Needs CAP_SYS_ADMIN; addresses are 0 where the kernel hides them. Raises
+    KernelError."""
+    for number in _bpf.object_ids("prog"):
+        fd = _bpf.object_fd("prog", number)
+        if fd is not None:
+            with fd:
+                found = _code(fd, number)
+            if found is not None:
+                yield found
+
+
+def _code(fd: Fd, number: int) -> Code | None:
+    try:
+        raw = _bpf.object_info(fd, 232)
+        ask = bytearray(192)
+        buffers = []
+        for count_at, pointer_at, size in (_KSYMS, _LENGTHS, _TAGS):
+            count = min(struct.unpack_from("=I", raw, count_at)[0], MOST_FUNCTIONS)
+            buffers.append(bytearray(max(count, 1) * size))
+            struct.pack_into("=I", ask, count_at, count)
+            struct.pack_into("=Q", ask, pointer_at, host().address(buffers[-1]))
+        _bpf.object_info(fd, 232, bytes(ask))
+    except KernelError:
+        return None
+    addresses = struct.unpack(f"={len(buffers[0]) // 8}Q", buffers[0])
+    lengths = struct.unpack(f"={len(buffers[1]) // 4}I", buffers[1])
+    tags = [bytes(buffers[2][at : at + 8]) for at in range(0, len(buffers[2]), 8)]
+    places = tuple(zip(addresses, lengths, tags, strict=False))
+    name = raw[64:80].split(b"\0", 1)[0].decode("ascii", "replace")
+    return Code(number, raw[8:16], name, places, _functions(fd, number)) if places[0][0] else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -195,3 +196,29 @@ def test_closing_lines(tmp_path: Path) -> None:
         for x in recorded(tmp_path / "x.data", "-e", "page-faults", "--", "true", tool=tool).splitlines()
     ]
     assert said[:2] == said[2:]
+
+
+def test_bpf_programs_that_were_there_before(tmp_path: Path) -> None:
+    """Their names and ids as perf writes them, with the functions of one program that calls another; and nothing of
+    them where they are not wanted."""
+    script = 'tracepoint:sched:sched_wakeup { for ($i : 0..3) { @[$i] = count() } } begin { printf("there\\n") }'
+    with subprocess.Popen([*OURS, "run", "-e", script], stdout=subprocess.PIPE) as loaded:
+        try:
+            assert loaded.stdout is not None
+            assert loaded.stdout.readline().strip()
+            found = []
+            for tool in (("perf", "record"), (*OURS, "record"), (*OURS, "record", "--no-bpf-event")):
+                path = tmp_path / f"{len(found)}.data"
+                recorded = subprocess.run(
+                    [*tool, "-q", "-o", str(path), "-a", "-e", "cpu-clock", "true"], capture_output=True, check=False
+                )
+                assert recorded.returncode == 0, recorded.stderr
+                told = lines("perf", "script", "-i", str(path), "--show-bpf-events")
+                found.append(
+                    [line.partition("PERF_RECORD_")[2] for line in told if re.search("KSYMBOL|BPF_EVENT", line)]
+                )
+        finally:
+            loaded.send_signal(signal.SIGINT)
+    assert any("sched_wakeup" in line for line in found[0])
+    assert found[1] == found[0]
+    assert found[2] == []

@@ -9,6 +9,7 @@ api and cli may import this; collect/stream reuses the rings.
     sizes       of rings
     behind      what comes fast, written by a thread
     starting    what was there before: kernel, modules, tasks and their maps, as records
+    bpf_programs    those that were loaded before
     files       names, rotation, header and features of the files
     hits        which mapped files the samples are in; build-ids and symbols of those
     trigger     an event that begins another file

@@ -286,6 +286,8 @@ class _Run:
         """The kernel is told of at once, tasks too unless they are to be told as they are at the end."""
         self._files.begin()
         self._files.records(self._start.kernel())
+        if self._request.sampling.bpf:
+            self._files.records(self._start.bpf_programs())
         if not self._late_start:
             self._tell_tasks()
 

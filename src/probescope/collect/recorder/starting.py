@@ -41,6 +41,13 @@ class Start:
             body = struct.pack("=iiQQQ", -1, 0, m.start, m.size, m.offset) + _text(m.path, 4096)
             yield self._record(r.MMAP, KERNEL_MODE, body)
 
+    def bpf_programs(self) -> Iterator[bytes]:
+        """Those that are loaded."""
+        from probescope.collect.recorder.bpf_programs import bodies
+
+        for kind, body in bodies():
+            yield self._record(kind, KERNEL_MODE, body)
+
     def tasks(
         self, pids: Iterable[int], *, maps: bool = True, data: bool = False, namespaces: bool = False
     ) -> Iterator[bytes]:
