@@ -76,7 +76,7 @@ class MixedCalls:
             if until == EVERYTHING:
                 self._late.append((columns, batch))
                 continue
-            self._user.poll()
+            self._user.drain()
             yield from self._together(self._user.taken(until), columns, batch)
         self._user.stop()
         late = [pair for pair in self._late if pair[0] is not None] or [(None, None)]

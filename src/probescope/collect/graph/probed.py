@@ -26,7 +26,7 @@ Pair = tuple[str, str]
 """Probes at a function's entry and return."""
 
 SENT = 'printf("%d %d %d %llu {form}{more}", {kind}, cpu, tid, nsecs, {what}{value});'
-LOOK_MS = 50
+LOOK_MS, MOST_LOOKS = 50, 64
 EVERYTHING = (1 << 64) - 1
 _WAYS = (("fentry", "fexit"), ("kprobe", "kretprobe"))
 PROBES_OWN = ("uretprobe", "uprobe")
@@ -140,6 +140,13 @@ class ProbedCalls:
     def poll(self, timeout_ms: int = 0) -> bool:
         """Whether it goes on."""
         return self._session.poll(timeout_ms)
+
+    def drain(self) -> None:
+        """Takes all that has been sent by now."""
+        for _ in range(MOST_LOOKS):
+            before = len(self._rows)
+            if not self.poll() or len(self._rows) == before:
+                return
 
     def stop(self) -> None:
         """The end: the rest is there to be taken."""
