@@ -60,6 +60,8 @@ def _targets(p: Parser) -> None:
     p.add_argument("-k", "--vmlinux", default="", metavar="FILE", help="the kernel's file with debug information")
     p.add_argument("-s", "--source", default="", metavar="DIR", help="where the source code is")
     p.add_argument("--target-ns", type=process_id, default=0, metavar="PID", help="FILE as this process sees it")
+    about = "fetch debug information from servers (default: DEBUGINFOD_URLS)"
+    p.add_argument("--debuginfod", metavar="URL", nargs="?", const="", help=about)
     p.add_argument(
         "--debuginfo", action="append", default=[], metavar="DIR", help="where debug files are looked for too"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -27,9 +28,24 @@ def target(args: argparse.Namespace, *, live: bool = False) -> DefinitionTarget:
         pid=args.target_ns,
         inlined=not args.no_inlines,
         live=live,
+        fetch=_fetch(args),
         debug_dirs=debug_dirs(args.debuginfo),
     )
     return open_target(wanted)
+
+
+def _fetch(args: argparse.Namespace) -> Callable[[str], str] | None:
+    if args.debuginfod is None:
+        return None
+    from probescope.kernel.debuginfod import Client, cache_folder, servers
+
+    def told(what: str) -> None:
+        if not args.quiet:
+            sys.stderr.write(f"fetching {what}\n")
+
+    urls = servers(args.debuginfod, os.environ.get("DEBUGINFOD_URLS", ""))
+    client = Client(urls, cache_folder(os.environ), told)
+    return lambda build_id: client.fetch(build_id, "debuginfo")
 
 
 def events(

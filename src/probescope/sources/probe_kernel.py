@@ -87,6 +87,9 @@ class KernelTarget:
             yield named
         else:
             yield from module_places(self.module, host().release, running)
+        fetched = self.wanted.fetch(running) if self.wanted.fetch is not None and running and not named else ""
+        if fetched:
+            yield fetched
 
     def _offline(self, found: KernelImage, running: str, named: str) -> bool:
         """Another build's file serves only where the user names it, and only for looking. Raises ``ProbeError``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from probescope.errors import ProbeError
@@ -23,7 +23,8 @@ LONGEST_SOURCE = 1 << 24
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """``pid``: whose file system ``binary`` is a path of, 0: ours. ``source``: a folder that paths of source files are
-    looked for in first. ``live``: what is found is to be probed on this machine, now."""
+    looked for in first. ``live``: what is found is to be probed on this machine, now. ``fetch``: asks servers for the
+    debug information of a build-id, and gives the path of the file; empty if there is none."""
 
     binary: str = ""
     module: str = ""
@@ -33,6 +34,7 @@ class Wanted:
     inlined: bool = True
     live: bool = False
     debug_dirs: Sequence[str] = ()
+    fetch: Callable[[str], str] | None = None
 
 
 class DefinitionTarget(Protocol):
@@ -69,7 +71,7 @@ def open_target(wanted: Wanted) -> DefinitionTarget:
         found = targets.paths("uprobe", path, ctx)
         if len(found) != 1:
             raise ProbeError(f"{wanted.binary} stands for {len(found)} files", hints=["name one of them"])
-        return ProgramTarget(os.path.realpath(found[0]), ctx, inlined=wanted.inlined, texts=texts)
+        return ProgramTarget(os.path.realpath(found[0]), ctx, inlined=wanted.inlined, texts=texts, fetch=wanted.fetch)
     from probescope.sources.probe_kernel import KernelTarget
 
     return KernelTarget(wanted, ctx, texts)

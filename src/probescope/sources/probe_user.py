@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from probescope.debuginfo import dwarf_expr as ex
 from probescope.debuginfo.binary import Binary, FunctionSite
 from probescope.debuginfo.dwarf_cfa import Frames
+from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_open import open_dwarf
 from probescope.debuginfo.dwarf_places import Spot
 from probescope.errors import DwarfError, ElfError, ProbeError, ScriptError
@@ -31,11 +32,18 @@ class ProgramTarget:
     """A binary as ``probe_debug.Target``. ``inlined``: whether copies in other functions count."""
 
     def __init__(
-        self, path: str, ctx: ResolveContext, *, inlined: bool = True, texts: SourceTexts | None = None
+        self,
+        path: str,
+        ctx: ResolveContext,
+        *,
+        inlined: bool = True,
+        texts: SourceTexts | None = None,
+        fetch: Callable[[str], str] | None = None,
     ) -> None:
         self.binary: Binary = open_binary(path, ctx)
         self.ctx, self.arch, self.inlined, self.texts = ctx, ctx.arch, inlined, texts
         self.label = path
+        self._fetch = fetch
         self.reason = f"{path} has no debug information"
         self._frames: Frames | None = None
         self._debug: DebugPlaces | None = None
@@ -55,11 +63,15 @@ class ProgramTarget:
 
     def _opened(self) -> DebugPlaces | None:
         try:
-            dwarf = open_dwarf(self.binary)
+            dwarf = open_dwarf(self.binary) or self._fetched()
         except (DwarfError, ElfError) as e:
             self.reason = f"the debug information of {self.label} is damaged: {e}"
             return None
         return DebugPlaces(dwarf, self) if dwarf is not None else None
+
+    def _fetched(self) -> DwarfFile | None:
+        path = self._fetch(self.binary.elf.build_id()) if self._fetch is not None else ""
+        return open_dwarf(Binary(path)) if path else None
 
     # --- what debug information asks ----------------------------------------------------------------------------------
 
