@@ -5,9 +5,10 @@ Kept from one table to the next where these are of one recording: ``top`` asks e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from probescope.collect.recorded.stacks import CONTEXT
 from probescope.views.reporting.keys import Key, Value, label_of, module_of, symbol_of
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Naming:
         self._spots: list[tuple[bool, int]] = []
         self._held: list[Frame] = []  # frames whose identity is a key above
         self._paths: dict[int, tuple[int, ...]] = {}
+        self._callers: dict[tuple[int, int, tuple[int, ...]], tuple[int, ...]] = {}
         self._alike: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._part_paths: dict[int, tuple[int, ...]] = {}
 
@@ -85,14 +87,25 @@ class Naming:
         """Labels, innermost first."""
         found = self._paths.get(stack)
         if found is None:
-            frames = self._told.frames(stack)[: self._most]
-            known = self._label_of
-            try:
-                found = tuple([known[id(f)] for f in frames])
-            except KeyError:
-                found = tuple(self.label(f) for f in frames)
+            space, addresses = self._told.stacks.chains[stack]
+            if len(addresses) < 3 or addresses[0] < CONTEXT or addresses[1] >= CONTEXT:
+                found = self._labels_of(self._told.frames(stack))
+            else:  # most stacks differ in their innermost address alone
+                callers = (space, addresses[0], addresses[2:])
+                outer = self._callers.get(callers)
+                if outer is None:
+                    outer = self._callers[callers] = self._labels_of(self._told.along(space, callers[1:2] + callers[2]))
+                found = self._labels_of(self._told.along(space, addresses[:2])) + outer
+            found = found[: self._most]
             found = self._paths[stack] = self._alike.setdefault(found, found)
         return found
+
+    def _labels_of(self, frames: Iterable[Frame]) -> tuple[int, ...]:
+        known = self._label_of
+        try:
+            return tuple([known[id(f)] for f in frames])
+        except KeyError:
+            return tuple(self.label(f) for f in frames)
 
     def part_path(self, stack: int) -> tuple[int, ...]:
         """Parts, innermost first."""
