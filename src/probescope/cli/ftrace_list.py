@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from probescope.cli.parsing import Parser
@@ -22,12 +24,14 @@ EXAMPLES = """examples:
 
 def parser(command: str = "list") -> Parser:
     p = Parser(f"ftrace {command}", "List what this kernel can trace.", EXAMPLES)
-    p.add_argument("-e", dest="events", nargs="?", const="all", metavar="GLOB", help="events")
+    p.add_argument(
+        "-e", dest="events", nargs="?", const="all", metavar="GLOB", help="events; a glob, or a regular expression"
+    )
     p.add_argument("-F", dest="fields", action="store_true", help="with -e: their formats")
     p.add_argument("--full", action="store_true", help="with -F: how they are printed too")
     p.add_argument("-R", dest="triggers", action="store_true", help="with -e: triggers of traces that were started")
     p.add_argument("-l", dest="filters", action="store_true", help="with -e: their filters")
-    p.add_argument("-f", dest="functions", nargs="?", const="*", metavar="GLOB", help="functions")
+    p.add_argument("-f", dest="functions", nargs="?", const="*", metavar="GLOB", help="functions, likewise")
     p.add_argument("-t", dest="tracers", action="store_true", help="tracers")
     p.add_argument("-p", dest="tracers", action="store_true", help="the same, as older trace-cmd has it")
     p.add_argument("-o", dest="options", action="store_true", help="options")
@@ -94,18 +98,28 @@ def _compressions() -> list[str]:
     return ["none", "zlib", "zstd"]
 
 
-def _functions(pattern: str) -> list[str]:
+def _like(pattern: str) -> list[Callable[[str], bool]]:
+    """Tests of a name, tried one after the other: as a glob; as a regular expression, which trace-cmd takes."""
     from fnmatch import fnmatchcase
 
+    tests: list[Callable[[str], bool]] = [lambda name: fnmatchcase(name, pattern)]
+    with suppress(re.error):
+        compiled = re.compile(pattern)
+        tests.append(lambda name: compiled.search(name) is not None)
+    return tests
+
+
+def _functions(pattern: str) -> list[str]:
     from probescope.collect.ftrace.arming import no_function
     from probescope.errors import KernelError
     from probescope.kernel import tracefs
 
-    found = [f"{name} [{module}]" if module else name for name, module in tracefs.filter_functions()
-             if fnmatchcase(name, pattern)]  # fmt: skip
-    if not found:
-        raise no_function(pattern, KernelError("look for it", 2))
-    return found
+    known = list(tracefs.filter_functions())
+    for test in _like(pattern):
+        found = [f"{name} [{module}]" if module else name for name, module in known if test(name)]
+        if found:
+            return found
+    raise no_function(pattern, KernelError("look for it", 2))
 
 
 def _events(args: argparse.Namespace) -> list[Any]:
@@ -113,6 +127,8 @@ def _events(args: argparse.Namespace) -> list[Any]:
 
     known = Events()
     found = [pair for chosen in known.chosen(args.events) for pair in chosen.events]
+    for test in _like(args.events)[1:] if not found else ():
+        found = [(system, name) for system, name in known.all if test(f"{system}:{name}")]
     if not found:
         raise known.none_like(args.events)
     if not (args.fields or args.triggers or args.filters):

@@ -304,6 +304,7 @@ def test_without_tracefs_it_is_said_plainly():
 def test_list(calls):
     assert run("list", "-t").stdout.split() == sorted(tracefs.tracers())
     assert "sched:sched_switch\n" in run("list", "-e", "sched").stdout
+    assert run("list", "-e", "^sched:.*switch$").stdout == "sched:sched_switch\n"
     assert "field:pid_t prev_pid;" in run("list", "-e", "sched_switch", "-F").stdout
     found = json.loads(run("list", "--format", "json").stdout)
     assert set(found) == {"tracers", "options", "clocks", "buffers", "compressions"}
