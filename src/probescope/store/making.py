@@ -26,9 +26,7 @@ def make(
     try:
         with told():
             db.execute(f"set checkpoint_threshold = '{NEVER}'")
-            db.execute("begin")  # one transaction: what is inserted goes to its place in the file at once
             _walk(path, db, step, search)
-            db.execute("commit")
     finally:
         with told():
             db.close()

@@ -113,7 +113,8 @@ def test_latency(wakeups: Path) -> None:
         coalesce(max(r.dur), 0) / 1e6 as longest
         from thread_state r join thread t using (utid)
         left join sched_slice s on s.utid = r.utid and s.end_ts = r.ts
-        where r.state = 'runnable' and r.end_ts is not null and not (coalesce(r.preempted, false) and s.end_state is distinct from 'R')
+        where r.state = 'runnable' and r.end_ts is not null
+          and not (coalesce(r.preempted, false) and s.end_state is distinct from 'R')
         group by all"""
     with Asked([(str(wakeups), 0)]) as asked:
         ours = {row["tid"]: row for row in asked.query(sql)}

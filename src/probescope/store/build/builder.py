@@ -73,7 +73,7 @@ class Builder:
         for one in (self._sched, self._calls, self._interrupts, self._graph, self.marks):
             one.finish()
         write_ending(self)
-        self.sink.flush()
+        self.sink.close()
 
     @property
     def missing_switches(self) -> int:

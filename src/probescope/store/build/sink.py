@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 ENOUGH = 1 << 17
 """Rows of a table that are inserted at once."""
+COMMITTED = 1 << 20
+"""Rows of a transaction."""
 MOST_HELD = 1 << 19
 """Rows of all tables together that are held back."""
 
@@ -33,14 +35,16 @@ NUMBERS = {
 
 
 class Sink:
-    """Tables are made when they get their first rows, or by ``make``."""
+    """Tables are made when they get their first rows, or by ``make``. Rows are inserted in transactions: what those
+    insert goes to its place in the file at once."""
 
     def __init__(self, db: duckdb.DuckDBPyConnection) -> None:
         self.db = db
         self._held: dict[str, list[Mapping[str, Array]]] = {}
         self._rows: dict[str, int] = {}
         self._tables: dict[str, Table] = {}
-        self._all = 0
+        self._all = self._inserted = 0
+        db.execute("begin")
 
     def make(self, table: Table) -> None:
         if table.name not in self._tables:
@@ -62,6 +66,10 @@ class Sink:
         elif self._all >= MOST_HELD:
             self.flush()
 
+    def close(self) -> None:
+        self.flush()
+        self.db.execute("commit")
+
     def flush(self) -> None:
         for name, rows in self._rows.items():
             if rows:
@@ -78,6 +86,10 @@ class Sink:
         picked = ", ".join(_value(f"c{i}", c) for i, c in enumerate(table.columns))
         self.db.execute(f"insert into {quoted(table.name)} select {picked} from chunk")
         self.db.unregister("chunk")
+        self._inserted += len(rows["c0"])
+        if self._inserted >= COMMITTED:  # what a transaction has inserted takes memory until it is committed
+            self._inserted = 0
+            self.db.execute("commit; begin")
 
 
 def _value(name: str, column: Column) -> str:
