@@ -84,14 +84,30 @@ def _seconds(text: str) -> float:
     return _bounded(text, "seconds", 1e7)
 
 
+_OF_PAIRS = ("match", "by", "stack", "input", "synth")
+_OF_TRACERS = ("stop", "cpus", "period", "runtime", "functions")
+_OF_SAMPLERS = ("cpus", "period", "runtime")
+
+
+def _foreign(args: argparse.Namespace, names: tuple[str, ...], what: str) -> None:
+    """Raises UsageError for options that mean nothing here."""
+    given = next((n for n in names if getattr(args, n)), "")
+    if given:
+        raise UsageError(f"--{given} is of {what}", hints=["probescope latency --help"])
+
+
 def main(argv: list[str]) -> int:
     args = parse(argv)
     if args.words[0] in TRACERS and len(args.words) == 1:
+        _foreign(args, _OF_PAIRS, "latencies from A to B")
+        if args.words[0] not in ("hwlat", "osnoise", "timerlat"):
+            _foreign(args, _OF_SAMPLERS, "hwlat, osnoise and timerlat")
         from probescope.cli.latency_tracers import measure as trace
 
         return trace(args.words[0], args)
     from probescope.cli.latency_pairs import measure
 
+    _foreign(args, _OF_TRACERS, "the kernel's tracers")
     return measure(" ".join(args.words), args)
 
 

@@ -70,6 +70,9 @@ def test_what_takes_longer_is_told(work):
         ([*SWITCH, "pid=next_pid", "--over", "fast"], "is no time"),
         ([*SWITCH, "pid=next_pid", "-i", "/nonexistent"], "nonexistent"),
         ([*SWITCH, "pid=next_pid", "-i", "x", "--", "true"], "-i reads what has happened"),
+        ([*SWITCH, "pid=next_pid", "--stop", "1ms"], "--stop is of the kernel's tracers"),
+        (["osnoise", "--by", "comm"], "--by is of latencies from A to B"),
+        (["wakeup", "--period", "1ms"], "--period is of hwlat, osnoise and timerlat"),
     ],
 )
 def test_mistakes(words, said):
