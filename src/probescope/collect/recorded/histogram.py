@@ -35,6 +35,9 @@ def histogram(recording: Recording, event: str, trigger: Trigger) -> Histogram:
     described = recording.events[kind]
     makers = [_maker(key, described, recording.machine.arch) for key in trigger.keys]
     sums = [v.name for v in trigger.values if v.name != "hitcount"]
+    for value in trigger.values:
+        if value.modifier:
+            raise UsageError(f"{value}: of a recording sums are told as numbers")
     for name in sums:
         _field(name, described)
     alone = all(not e.sampled for e in recording.events)
