@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from probescope.formats.tracing.call_totals import CallTotals
-from probescope.formats.tracing.calls import ENTRY, RETURN, CallColumns
+from probescope.formats.tracing.calls import ENTRY, RETURN, CallColumns, CallReader
+from probescope.formats.tracing.event_format import parse_event_format
+from probescope.model.recording import EventBatch, Ragged
 
 
 def columns(rows):
@@ -105,3 +109,38 @@ def test_any_calls_in_two_pieces(made, cut):
     parts = [p for p in (rows[:cut], rows[cut:]) if p]
     found = {t.func: (t.calls, t.total, t.own) for t in summed(*parts).functions()}
     assert found == expected
+
+
+ENTRY_FORMAT = """name: funcgraph_entry
+ID: 11
+format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
+	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+
+	field:unsigned long func;	offset:8;	size:8;	signed:0;
+	field:unsigned long depth;	offset:16;	size:8;	signed:0;
+	field:unsigned long args[];	offset:24;	size:0;	signed:0;
+
+print fmt: "--> %ps (%lu)", (void *)REC->func, REC->depth
+"""
+
+
+def test_what_stands_behind_an_entry():
+    """Nothing, six arguments, those and the address it returns to, or that alone: told by the record's size, as
+    print_graph_entry of Linux 7 does."""
+    behind = [(), (1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 5, 6, 99), (98,)]
+    records = [struct.pack("=HBBiQQ", 11, 0, 0, 7, 0x1000 + i, i) for i in range(4)]
+    records = [r + struct.pack(f"={len(b)}Q", *b) for r, b in zip(records, behind, strict=True)]
+    size = np.array([len(r) for r in records])
+    raw = Ragged(np.frombuffer(b"".join(records), np.uint8), np.cumsum(size) - size, size)
+    zero = np.zeros(4, np.int32)
+    batch = EventBatch(4, zero, np.arange(4, dtype=np.uint64), zero, zero, zero + 7, zero, raw=raw)
+    c = CallReader((parse_event_format(ENTRY_FORMAT, "ftrace"),)).columns(batch)
+    assert c.func.tolist() == [0x1000, 0x1001, 0x1002, 0x1003]
+    assert c.depth.tolist() == [0, 1, 2, 3]
+    assert c.args is not None
+    assert c.args.tolist() == [[0] * 6, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6], [0] * 6]
+    assert c.from_.tolist() == [0, 0, 99, 98]
+    assert c.value is None
