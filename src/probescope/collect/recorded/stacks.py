@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from probescope.model.alike import alike
+from probescope.model.alike import Remembered
 from probescope.model.recording import Ragged
 
 if TYPE_CHECKING:
@@ -34,21 +34,18 @@ CHUNK = 1 << 12
 """Stacks that are hashed at once."""
 
 
-BITS = 17
 _ODD = 0x9E3779B97F4A7C15
 
 
 class Stacks:
     """Interned stacks: ``chains`` holds (space, addresses innermost first, marks included) by number.
 
-    Hash, length and space are mixed into one key. The number of most stacks is found in a table, by bits of the key;
-    that of the others, which another stack has the place of, by a dictionary."""
+    Hash, length and space are mixed into one key."""
 
     def __init__(self) -> None:
         self.chains: list[tuple[int, tuple[int, ...]]] = []
         self._number: dict[int, int] = {}
-        self._keys: Column | None = None
-        self._numbers: Column | None = None
+        self._met = Remembered()
 
     def numbers(self, stacks: Ragged, spaces: Column) -> Column:
         """The number of each event's stack, i4; -1 where it is empty."""
@@ -58,30 +55,19 @@ class Stacks:
         some = np.flatnonzero(stacks.size > 0)
         if not len(some):
             return out
-        if self._keys is None or self._numbers is None:
-            self._keys, self._numbers = np.zeros(1 << BITS, np.uint64), np.full(1 << BITS, -1, np.int32)
         keys = _mixed(_hashes(stacks, some), stacks.size[some], spaces[some])
-        slots = (keys >> np.uint64(64 - BITS)).view(np.int64)
-        numbers = self._numbers.take(slots)
-        new = np.flatnonzero((self._keys.take(slots) != keys) | (numbers < 0))
-        if len(new):
-            numbers[new] = self._looked_up(stacks, spaces, some[new], keys[new])
-            self._keys[slots[new]], self._numbers[slots[new]] = keys[new], numbers[new]
-        out[some] = numbers
+        out[some] = self._met.numbers(keys, lambda first: self._looked_up(stacks, spaces, some[first], keys[first]))
         return out
 
-    def _looked_up(self, stacks: Ragged, spaces: Column, which: Column, keys: Column) -> Column:
-        import numpy as np
-
-        first, kinds = alike([keys])
-        numbers = np.empty(len(first), np.int32)
-        for k, (row, key) in enumerate(zip(which[first].tolist(), keys[first].tolist(), strict=True)):
+    def _looked_up(self, stacks: Ragged, spaces: Column, which: Column, keys: Column) -> list[int]:
+        numbers: list[int] = []
+        for row, key in zip(which.tolist(), keys.tolist(), strict=True):
             found = self._number.get(key)
             if found is None:
                 found = self._number[key] = len(self.chains)
                 self.chains.append((int(spaces[row]), tuple(stacks.piece(row).tolist())))
-            numbers[k] = found
-        return numbers[kinds]
+            numbers.append(found)
+        return numbers
 
 
 def _mixed(hashes: Column, sizes: Column, spaces: Column) -> Column:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.stacks import CONTEXT
-from probescope.model.alike import alike
+from probescope.model.alike import Remembered, alike
 from probescope.views.flame.stacks import Group, StackSamples
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Sampled:
         self.samples = StackSamples(WORDS.get(name.partition(":")[0], name), SLOTS if known else 1, times)
         self._width = max(1, -(-(times[1] - times[0] + 1) // SLOTS)) if known else 0
         self._nodes: dict[tuple[int, int], int] = {}
+        self._met = Remembered()
         self._names: dict[int, str] = {}
         self._callers: dict[tuple[int, int, tuple[int, ...]], tuple[int, int]] = {}
         self._ips: dict[tuple[int, int, bool, int], int] = {}
@@ -78,9 +79,13 @@ class Sampled:
         b = told.batch
         stacks = told.stacks[which] if told.stacks is not None else np.full(len(which), -1, np.int32)
         names = told.names[which]
-        first, kinds = alike([stacks, names])
-        pairs = zip(stacks[first].tolist(), names[first].tolist(), strict=True)
-        out: Column = np.array([self._node(stack, name) for stack, name in pairs], np.int64)[kinds]
+        keys = names.astype(np.uint64) << np.uint64(32) | stacks.view(np.uint32)
+
+        def nodes(which: Column) -> list[int]:
+            pairs = zip(stacks[which].tolist(), names[which].tolist(), strict=True)
+            return [self._node(stack, name) for stack, name in pairs]
+
+        out = self._met.numbers(keys, nodes)
         lone = np.flatnonzero(stacks < 0)
         if len(lone) and "ip" in b.numbers:  # no stack: the place alone
             at = which[lone]
