@@ -114,3 +114,30 @@ def test_perfetto_of_trace_dat(browser: Browser, tmp_path: Path) -> None:
     assert events == theirs
     assert syscalls > 10
     assert [w for w in wrong if "lost" not in w[0] and "loss" not in w[0]] == []
+
+
+GRAPH = """# tracer: function_graph
+ 100.000000 |   0)    ls-8      |               |  ksys_read() {
+ 100.000001 |   0)    ls-8      |   2.928 us    |    __fget_light();
+ 100.000010 |   0)    ls-8      |               |    vfs_read() {
+ 100.000011 |   1)   cat-9      |   7.500 us    |  vfs_open();
+ 100.000030 |   0)    ls-8      | + 20.000 us   |    }
+ 100.000040 |   0)    ls-8      | + 40.000 us   |  }
+"""
+
+
+@pytest.mark.parametrize("ending", ["pftrace", "trace.json"])
+def test_function_graphs_are_slices(browser: Browser, tmp_path: Path, ending: str) -> None:
+    """Calls of each thread, one within the other, as long as the kernel said that they took."""
+    (tmp_path / "graph.txt").write_text(GRAPH)
+    export(tmp_path / "graph.txt", "-o", tmp_path / f"a.{ending}")
+    with perfetto(browser, tmp_path / f"a.{ending}") as p:
+        assert p.errors() == []
+        sql = """select t.tid, s.name, s.depth, s.dur from slice s join thread_track k on s.track_id = k.id
+                 join thread t using (utid) order by s.ts, s.depth"""
+        assert [tuple(row) for row in p.query(sql)] == [
+            (8, "ksys_read", 0, 40_000),
+            (8, "__fget_light", 1, 2_928),
+            (8, "vfs_read", 1, 20_000),
+            (9, "vfs_open", 0, 7_500),
+        ]

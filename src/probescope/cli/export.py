@@ -76,12 +76,13 @@ def main(argv: list[str]) -> int:
 
 def _write(kind: str, found: Input, args: argparse.Namespace) -> None:
     from probescope.cli.outfile import OutFile
-    from probescope.views.export.kinds import KINDS
+    from probescope.views.export.kinds import KINDS, why_not
     from probescope.views.export.writers import Options, export
 
     if found.kind not in KINDS[kind].inputs:
         able = [k for k, v in KINDS.items() if found.kind in v.inputs]
-        raise UsageError(f"{found.kind} cannot become {kind}", hints=["--to " + ", ".join(able)])
+        what = f"{found.kind} cannot become {kind}: {why_not(found.kind)}"
+        raise UsageError(what, hints=["--to " + ", ".join(able)])
     options = Options(args.by or KINDS[kind].by, args.weight)
     packed = args.output.endswith(".gz") and not args.output.endswith(".pb.gz")
     with OutFile(args.output, packed=packed, seeks=KINDS[kind].seeks) as out:

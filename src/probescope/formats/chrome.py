@@ -105,6 +105,16 @@ class ChromeWriter:
         head = f'{{"ph":"X","cat":"cpu","name":{self._texts[was[1]]},"pid":{CPUS},"tid":{place}'
         return [f'{head},"ts":{micro(was[2])},"dur":{micro(time - was[2])},"args":{{{args}}}}}']
 
+    def calls(self, rows: Iterable[tuple[Owner, int, str]]) -> None:
+        """(whose, ns, function) where calls begin, without a function where they end; of each owner one within the
+        other."""
+        lines: list[str] = []
+        for owner, time, name in rows:
+            pid, place = self.named(owner)
+            head = f'{{"ph":"{"B" if name else "E"}","pid":{pid},"tid":{place},"ts":{micro(time)}'
+            lines.append(f'{head},"cat":"function","name":{self._texts[name]}}}' if name else head + "}")
+        self._put(lines)
+
     def slice(self, place: tuple[int, int], name: str, module: str, start: int, end: int) -> str:
         args = f'{{"module":{self._texts[module]}}}' if module else "{}"
         head = f'{{"ph":"X","cat":"sample","name":{self._texts[name]},"pid":{place[0]},"tid":{place[1]}'

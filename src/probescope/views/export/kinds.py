@@ -37,6 +37,17 @@ KINDS: dict[str, Kind] = {
 }
 
 
+_NO_TIMES = "folded text counts stacks, and tells neither when nor on which CPU they were"
+_NO_BYTES = "text has no ring buffer or records of a kernel, of which such a file consists"
+
+
+def why_not(source: str) -> str:
+    """Why recordings of a kind cannot become what ``KINDS`` does not list them for."""
+    return {"folded": _NO_TIMES, "perf.data": "perf's samples are no events of ftrace's ring buffer"}.get(
+        source, _NO_BYTES
+    )
+
+
 def kind_of(name: str) -> str:
     """What a file's name says, empty if nothing."""
     low = name.lower().removesuffix(".gz") if not name.lower().endswith(".pb.gz") else name.lower()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from probescope.formats.perfetto import PerfettoWriter, Samples, System
+from probescope.formats.perfetto import PRINT, PerfettoWriter, Samples, System
 from probescope.formats.stacktable import SampleBatch
 from probescope.model.recording import LostEvents
+from probescope.views.export.calls import Call, Calls
 from probescope.views.export.fields import by_kind, values
 from probescope.views.export.samples import Sampler
 
@@ -37,6 +38,7 @@ class _Out:
             event = source.events[kind]
             if not event.fields or source.stacked:
                 self._samples[kind] = self._writer.samples(self._sampler.table, measure, i, build_ids)
+        self._calls = Calls(source)
         self.count = 0
 
     def add(self, piece: Piece) -> None:
@@ -47,7 +49,10 @@ class _Out:
         samples = self._sampler.batch(piece)
         self._threads(samples)
         events = piece.batch.event[piece.which]
+        self._called(self._calls.of(piece))
         for kind, which in by_kind(piece):
+            if kind in self._calls.kinds:
+                continue
             if kind in self._samples:
                 mine = events == kind
                 if self._source.events[kind].fields:  # it is there as an event, with or without a stack
@@ -79,6 +84,17 @@ class _Out:
         modes = b.numbers["misc"][which] & 7 if "misc" in b.numbers else np.zeros(len(which), np.uint16)
         modes = np.where(modes <= 2, modes, 0)
         self._samples[kind].write(SampleBatch(*(c[mine] for c in columns)), b.pid[which], b.tid[which], modes)
+
+    def _called(self, calls: Sequence[Call]) -> None:
+        """Calls of functions as the marks of which Perfetto makes slices, one within the other."""
+        import numpy as np
+
+        for cpu in sorted({c.cpu for c in calls}):
+            mine = [c for c in calls if c.cpu == cpu]
+            times = np.array([c.time for c in mine], np.uint64)
+            tids = np.array([max(c.tid, 0) for c in mine], np.int32)
+            marks = [f"B|{c.tid}|{c.name}" if c.name else f"E|{c.tid}" for c in mine]
+            self._writer.events(PRINT, cpu, times, tids, {"buf": marks})
 
     def _traced(self, piece: Piece, kind: int, which: Column) -> None:
         import numpy as np

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from probescope.formats.chrome import Chart, ChromeWriter
 from probescope.formats.stacktable import Measure, Owner, SampleBatch, StackTable
+from probescope.views.export.calls import Calls
 from probescope.views.export.fields import by_kind, state_letter, switches, values
 from probescope.views.export.samples import Sampler, folded_batches
 from probescope.views.export.source import Source
@@ -51,6 +52,7 @@ class _Timeline:
         for kind, measure in zip(self._sampler.kinds, self._sampler.measures, strict=True):
             if measure.unit == "ns" or measure.hz:
                 self._charts[kind] = writer.chart(self._sampler.table, measure)
+        self._calls = Calls(source)
         self.count = self.end = 0
 
     def add(self, piece: Piece) -> None:
@@ -61,7 +63,10 @@ class _Timeline:
         self.end = int(b.time[piece.which[-1]])
         samples = self._sampler.batch(piece)
         events = b.event[piece.which]
+        self._called(piece, samples)
         for kind, which in by_kind(piece):
+            if kind in self._calls.kinds:
+                continue
             mine = events == kind
             if kind in self._charts:
                 columns = (samples.time, samples.owner, samples.node, samples.weight, samples.event, samples.cpu)
@@ -73,6 +78,14 @@ class _Timeline:
             if found is not None:
                 states = [state_letter(s) for s in found.prev_state.tolist()]
                 self._writer.switches(found.time, found.cpu, found.next_pid, found.next_comm, states)
+
+    def _called(self, piece: Piece, samples: SampleBatch) -> None:
+        """Calls of functions: slices within slices."""
+        calls = self._calls.of(piece)
+        if calls:
+            owners = samples.owner[piece.which.searchsorted([c.row for c in calls])].tolist()
+            table = self._sampler.table
+            self._writer.calls((table.owners[o], c.time, c.name) for o, c in zip(owners, calls, strict=True))
 
     def _marks(
         self, piece: Piece, kind: int, which: Column, owners: list[Owner], nodes: list[int], weights: Column
