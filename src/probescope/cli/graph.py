@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from probescope.collect.actions import Sink
     from probescope.collect.graph.probed import Who
+    from probescope.collect.graph.request import Calls
     from probescope.collect.session import Session
 
 EXAMPLES = """examples:
@@ -25,6 +26,7 @@ EXAMPLES = """examples:
   probescope graph do_sys_openat2 --flame open.html -- find /etc
   probescope graph -x ./parser 'parse_*' -- ./parser            functions of a program
   probescope graph -x ./parser 'parse_*' --kernel -- ./parser   and what the kernel does below them
+  probescope graph -i trace.dat --summary           of a recording, or of the text of one
   probescope graph '*' --yes-really --seconds 1     every function of the kernel; pauses before the machine freezes
 
 the tree is the kernel's own: + more than 10 us, ! 100 us, # 1 ms, * 10 ms, @ 100 ms, $ 1 s
@@ -66,6 +68,9 @@ def _list(p: Parser, *names: str, dest: str, metavar: str, about: str) -> None:
 def _what(p: Parser) -> None:
     p.add_argument("functions", nargs="*", metavar="FUNCTION", help="roots of the graph; globs; MODULE:FUNCTION")
     p.add_argument("-x", "--exec", dest="binary", metavar="FILE", help="functions of this file, by uprobes")
+    p.add_argument(
+        "-i", "--input", metavar="FILE", help="what was recorded: a trace.dat, or the text of one; - is stdin"
+    )
     about = "with -x: what the kernel does below them; below these of its functions only (default: system calls)"
     p.add_argument("--kernel", nargs="?", const="", action="append", metavar="FUNCTION", help=about)
     _list(p, "-g", dest="roots", metavar="FUNCTION", about="another root")
@@ -168,9 +173,12 @@ def main(argv: list[str]) -> int:
     from probescope.collect.graph.ways import calls
 
     args = parse(argv)
-    request = asked(args)
-    _tell_size(request)
-    source = calls(request, _session, warn)
+    if args.input:
+        source: Calls = _recorded(args)
+    else:
+        request = asked(args)
+        _tell_size(request)
+        source = calls(request, _session, warn)
     out = _opened(None if args.keep else args.output)
     try:
         source.begin()
@@ -180,6 +188,25 @@ def main(argv: list[str]) -> int:
         out.flush()
         if out is not sys.stdout:
             out.close()
+
+
+def _recorded(args: argparse.Namespace) -> Calls:
+    """Raises UsageError where the file has no function graph, or is none of ftrace."""
+    from probescope.collect.graph.recorded import RecordedCalls
+    from probescope.formats.sniff import OF_FTRACE, recording_kind
+    from probescope.formats.tracing.graph import ENTRIES
+    from probescope.recorded import opened
+
+    if args.command or args.pid or args.binary or args.keep:
+        raise UsageError("-i shows what was recorded: it runs nothing", hints=["leave -- COMMAND, -p and -x away"])
+    if recording_kind(args.input) not in OF_FTRACE:
+        hints = ["a trace.dat of -p function_graph, or the text of one"]
+        raise UsageError(f"{args.input} is no recording of ftrace", hints=hints)
+    recording: Any = opened(args.input)
+    if not any(e.name in ENTRIES for e in recording.events):
+        recording.close()
+        raise UsageError(f"{args.input} has no function graph", hints=["trace-cmd record -p function_graph makes one"])
+    return RecordedCalls(recording, tuple(args.roots))
 
 
 def asked(args: argparse.Namespace) -> GraphRequest:

@@ -156,4 +156,6 @@ def named_entry(base: Entry, rest: str, named: re.Match[str] | None = None) -> E
 
 def as_print(entry: Entry) -> dict[str, Any]:
     """What trace_printk() printed: the function that did stands where an event's name would."""
+    if entry.comment:
+        return {"ip": 0, "buf": f"{entry.name}: {entry.text}"}
     return {"ip": entry.name, "buf": entry.text}

@@ -37,10 +37,11 @@ _TAIL = re.compile(r"/\* ([^\s*]+(?: \[[\w-]+\])?)")
 
 class Entry:
     """``name``: of its event, as far as the text has it. ``values``: of its fields, where they are known already:
-    functions by their names. ``after``: it stands in the text before its time. ``frames``: of perf's stacks."""
+    functions by their names. ``after``: it stands in the text before its time. ``frames``: of perf's stacks.
+    ``comment``: it stands among calls, where what was printed has no function before it."""
 
     __slots__ = (
-        *("after", "buffer", "comm", "cpu", "digits", "flags", "frames", "name"),
+        *("after", "buffer", "comm", "comment", "cpu", "digits", "flags", "frames", "name"),
         *("period", "pid", "text", "tid", "time", "values"),
     )
 
@@ -49,7 +50,7 @@ class Entry:
         self.comm, self.flags, self.digits = comm, flags, digits
         self.name = self.text = self.buffer = ""
         self.values: dict[str, Any] = {}
-        self.period, self.after = 1, 0
+        self.period, self.after, self.comment = 1, 0, False
         self.frames: list[Any] = []
 
     def later(self, spent: int) -> Entry:
@@ -177,6 +178,7 @@ class GraphText:
         if body[7] is not None:
             from probescope.formats.tracetext.entries import named_entry
 
+            base.comment = True
             return [named_entry(base, body[7])]
         return list(self._calls.call(base, spent, body))
 

@@ -90,8 +90,8 @@ class Layout:
         return _bytes(value)[:LONGEST] + b"\0"
 
     def _number(self, value: Any, f: RawField) -> int | None:
-        if isinstance(value, int):
-            return value
+        if isinstance(value, int) or not value:
+            return value or 0
         found = pairs.number(value)
         if found is None and f.size == 8 and not f.signed:  # a pointer: hexadecimal, or a function by its name
             found = pairs.address(value)

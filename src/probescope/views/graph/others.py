@@ -48,7 +48,7 @@ class OtherRows:
                 strict=True,
             )
             out += [
-                (at, Row(cpu, tid, 0, 0, False, time=time, text=f"{name}: {text}"))
+                (at, Row(cpu, tid, 0, 0, False, time=time, text=_comment(name, text)))
                 for at, cpu, tid, time, text in places
             ]
         return sorted(out, key=lambda pair: pair[0])
@@ -58,3 +58,8 @@ class OtherRows:
         if found is None:
             found = self._printers[kind] = compile_event(self.events[kind], self._context)
         return found
+
+
+def _comment(name: str, text: str) -> str:
+    """What trace_marker and trace_printk() wrote stands alone (print_graph_comment)."""
+    return text.partition(": ")[2].rstrip("\n") if name == "print" else f"{name}: {text}"
