@@ -45,7 +45,7 @@ def probes(path: str, patterns: Sequence[str] = ()) -> list[str]:
     from probescope.sources.recorded import RecordedSites
 
     with opened(path) as recording:
-        names = sorted(RecordedSites(recording.events, path).names)
+        names = RecordedSites(recording.events, path).listed
     wanted = [w if is_glob(w) else f"*{w}*" for w in patterns] or ["*"]
     return [n for n in names if any(matches(w, n) for w in wanted)]
 

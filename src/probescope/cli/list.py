@@ -47,9 +47,12 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     args = parser().parse_intermixed_args(argv)
-    patterns = args.patterns or ["*"]
+    patterns = [_AS_PERF.get(p, p) for p in args.patterns] or ["*"]
     dirs = debug_dirs(args.debuginfo)
     return show(*patterns, verbose=args.verbose, pid=args.pid, as_json=args.format == "json", dirs=dirs)
+
+
+_AS_PERF = {"hw": "hardware:*", "sw": "software:*"}
 
 
 def show(*patterns: str, verbose: bool, pid: int = -1, as_json: bool = False, dirs: tuple[str, ...] = ()) -> int:

@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "script": ("script", "print the events of a recording"),
     "query": ("query", "ask recordings by SQL"),
     "args": ("args", "show the arguments of a function: declared, or guessed"),
+    "span": ("span", "measure how long a function takes, or the code between points"),
     "whois": ("whois", "find the function behind a message, an address or an error"),
     "stat": ("stat", "count events of a command, of processes or of the machine"),
     "completion": ("completion", "print shell completion for bash, zsh or fish"),
@@ -189,7 +190,7 @@ def guarded(run: Callable[[], int]) -> int:
             return 128 + _asked()
         if isinstance(e, OSError) and e.errno in _UNWRITABLE:
             _drop_output()
-            sys.stderr.write(f"ERROR: cannot write the output: {e.strerror}\n")
+            sys.stderr.write(_shown(f"ERROR: cannot write {e.filename or 'the output'}: {e.strerror}\n"))
             return 1
         code = _lacking(e)
         if code:

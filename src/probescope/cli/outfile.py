@@ -47,6 +47,10 @@ class OutFile:
         try:
             if kind is None:
                 self._finish()
+            self._named(error)
+        except OSError as e:
+            self._named(e)
+            raise
         finally:
             if self.file is not self._under:
                 self.file.close()
@@ -56,6 +60,11 @@ class OutFile:
                 os.unlink(self._part)
         if self._part and kind is None:
             os.replace(self._part, self.name)
+
+    def _named(self, error: BaseException | None) -> None:
+        """What could not be written says its name."""
+        if isinstance(error, OSError) and not error.filename and self.name != "-":
+            error.filename = self.name
 
     def _finish(self) -> None:
         if self._apart:

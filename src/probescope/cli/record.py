@@ -232,7 +232,11 @@ def _recorded(args: argparse.Namespace, asked: RecordRequest) -> int:
         if not args.quiet:
             _say(f"[ probescope record: {note} ]")
 
-    done = record(asked, say)
+    try:
+        done = record(asked, say)
+    except OSError as e:
+        e.filename = e.filename or (asked.output if asked.output != "-" else None)
+        raise
     if not args.quiet:
         for line in told(args, asked, done):
             _say(line)

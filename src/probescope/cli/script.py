@@ -108,7 +108,7 @@ def chosen(text: str | None) -> tuple[frozenset[str], tuple[str, ...]]:
 
 
 def _json(recording: Opened, args: argparse.Namespace) -> None:
-    import json
+    from probescope.formats.jsontext import line
 
     keep = recording.filter(args)
     told = recording.told
@@ -117,7 +117,7 @@ def _json(recording: Opened, args: argparse.Namespace) -> None:
         which: Sequence[int] = range(batch.batch.count) if found is None else found.tolist()
         fields = _fields(recording, batch)
         for i in which:
-            sys.stdout.write(json.dumps(_object(recording, batch, i, fields)) + "\n")
+            sys.stdout.write(line(_object(recording, batch, i, fields)))
 
 
 def _fields(recording: Opened, batch: Any) -> dict[int, dict[str, Any]]:

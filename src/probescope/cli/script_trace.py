@@ -56,7 +56,7 @@ def _text(recording: TraceDat | TraceText, args: argparse.Namespace) -> None:
 
 
 def _json(recording: TraceDat | TraceText, args: argparse.Namespace) -> None:
-    import json
+    from probescope.formats.jsontext import line
 
     names = [b.name for b in recording.buffers]
     for batch in recording.batches():
@@ -74,7 +74,7 @@ def _json(recording: TraceDat | TraceText, args: argparse.Namespace) -> None:
             }
             if buffers is not None:
                 out["buffer"] = names[int(buffers[i])]
-            sys.stdout.write(json.dumps(out) + "\n")
+            sys.stdout.write(line(out))
 
 
 def _fields(recording: TraceDat | TraceText, batch: EventBatch) -> dict[int, dict[str, Any]]:

@@ -62,6 +62,11 @@ class RecordedSites:
         """Of all kinds of events, as probes."""
         return [as_probe(name, bool(self._events[kinds[0]].id)) for name, kinds in self._kinds.items()]
 
+    @property
+    def listed(self) -> list[str]:
+        """The same, and what else can be written of them."""
+        return sorted([*self.names, *(["profile:hz:"] if any(n in self._kinds for n in CLOCKS) else [])])
+
     def __call__(self, spec: ProbeSpec, need_fields: bool) -> Sequence[Site]:
         """At least one site. Raises ``ProbeError``, with what there is."""
         if spec.source in OURS:

@@ -396,6 +396,18 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert not any(os.path.exists(f"/proc/{tid}") for tid in found.tids)
 
 
+def test_what_cannot_be_written_has_a_name() -> None:
+    assert "ERROR: cannot write /dev/full: No space left on device" in record("-o", "/dev/full", "true", code=1)
+
+
+def test_probes_of_a_recording(tmp_path: Path) -> None:
+    """Samples of a clock are those of profile too; programs that say so run."""
+    path = str(tmp_path / "perf.data")
+    record("-o", path, "-e", "cpu-clock,raw_syscalls:sys_enter", "true")
+    listed = subprocess.run([*OURS, "run", "-i", path, "-l"], capture_output=True, text=True, check=True)
+    assert {"profile:hz:", "software:cpu-clock", "tracepoint:raw_syscalls:sys_enter"} <= set(listed.stdout.split())
+
+
 def test_only_we_may_read_it(tmp_path: Path) -> None:
     record("-o", str(tmp_path / "x"), "-e", "page-faults", "--", "true")
     assert os.stat(tmp_path / "x").st_mode & 0o777 == 0o600

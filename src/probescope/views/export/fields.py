@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from probescope.formats.jsontext import Texts
@@ -60,6 +61,8 @@ def objects(source: Source, piece: Piece, kind: int, which: Column, key_of: Call
 def _json(key: str, column: Column | list[str]) -> list[str]:
     if isinstance(column, list):
         return [key + TEXTS[v] for v in column]
+    if column.dtype.kind == "f":
+        return [f"{key}{v if isfinite(v) else 'null'}" for v in column.tolist()]
     return [f"{key}{v}" for v in column.tolist()]
 
 
