@@ -13,6 +13,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from weakref import WeakSet
 
 from probescope.errors import UsageError
 from probescope.store import library
@@ -38,6 +39,7 @@ class Stores:
         self._parts = tuple(parts)
         self._folder = tempfile.TemporaryDirectory(prefix="probescope-query-")
         self._db = connect(memory=memory, temporary=self._folder.name)
+        self._cursors: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
         self._kinds: dict[str, Table] = {}
         self._views: dict[str, library.View] = {}
         self._lacking: dict[str, tuple[str, ...]] = {}
@@ -55,14 +57,16 @@ class Stores:
         for mistakes, with their places, UsageError for what is not allowed, LimitError where memory or room for
         temporary files does not suffice."""
         cursor = self._db.cursor()
+        self._cursors.add(cursor)
         check(cursor, sql)
         with told(sql, self.known):
             interruptible(cursor, lambda: cursor.execute(sql, params or None))
         return Result(cursor, sql, self.known)
 
     def interrupt(self) -> None:
-        """Ends a query that runs, from another thread."""
-        self._db.interrupt()
+        """Ends the queries that run, from another thread."""
+        for cursor in tuple(self._cursors):
+            cursor.interrupt()
 
     def write_parquet(self, sql: str, file: BinaryIO) -> int:
         """What a query finds, as Parquet: the number of rows. Raises as ``query`` does."""
