@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from probescope.debuginfo.binary import Binary, FunctionSite
 from probescope.diagnostics import nearest
-from probescope.errors import ElfError, NoSuchProbe, ProbeError
+from probescope.errors import DwarfError, ElfError, NoSuchProbe, ProbeError
 from probescope.frozen import replace
 from probescope.model.probe import ProbeSpec
 from probescope.model.site import Field, RegRet, Site, UprobeAttach
@@ -234,6 +234,13 @@ def _none(spec: ProbeSpec, binary: Binary) -> list[Site]:
 
 
 def _like(spec: ProbeSpec, binary: Binary) -> list[str]:
+    inlined = _inlined(spec.name, binary)
+    if inlined:
+        where = f"probescope probe -x {spec.target} '{spec.name}' has a probe at each copy"
+        return [
+            f"it was inlined wherever it is called ({inlined} {'place' if inlined == 1 else 'places'}): it has no code of its own",
+            where,
+        ]
     names = [f.name for f in binary.functions()]
     if not names:
         return [f"{binary.elf.path} is stripped: install its debug symbols, or probe an address"]
@@ -243,6 +250,22 @@ def _like(spec: ProbeSpec, binary: Binary) -> list[str]:
     return [f"did you mean {spec.source}:{spec.target}:{n}?" for n in nearest(spec.name, few)] or [
         _listing(spec, binary)
     ]
+
+
+def _inlined(name: str, binary: Binary) -> int:
+    """How often, by debug information."""
+    from probescope.debuginfo.dwarf_find import Finder
+    from probescope.debuginfo.dwarf_named import definitions, instances
+    from probescope.debuginfo.dwarf_open import open_dwarf
+
+    try:
+        dwarf = open_dwarf(binary)
+        if dwarf is None:
+            return 0
+        finder = Finder(dwarf)
+        return sum(i.inlined for f in definitions(finder, name) for i in instances(finder, f))
+    except (DwarfError, ElfError):
+        return 0
 
 
 def _listing(spec: ProbeSpec, binary: Binary) -> str:

@@ -125,7 +125,10 @@ def _counted(source: str, parts: list[str], *allowed: int) -> None:
         return
     wanted = " or ".join(map(str, allowed))
     noun = "argument" if allowed == (1,) else "arguments"
-    raise PointError(f"{source} takes {wanted} {noun}, found {len(parts)}", f"write {FORMS[source]}")
+    hints = [f"write {FORMS[source]}"]
+    if source in ("uprobe", "uretprobe") and "" in parts[1:-1]:  # a::b
+        hints = [f'names of C++ are quoted: {source}:{parts[0]}:cpp:"{":".join(parts[1:]).removeprefix("cpp:")}"']
+    raise PointError(f"{source} takes {wanted} {noun}, found {len(parts)}", *hints)
 
 
 def _number(what: str, text: str) -> int:
