@@ -236,11 +236,9 @@ def _none(spec: ProbeSpec, binary: Binary) -> list[Site]:
 def _like(spec: ProbeSpec, binary: Binary) -> list[str]:
     inlined = _inlined(spec.name, binary)
     if inlined:
-        where = f"probescope probe -x {spec.target} '{spec.name}' has a probe at each copy"
-        return [
-            f"it was inlined wherever it is called ({inlined} {'place' if inlined == 1 else 'places'}): it has no code of its own",
-            where,
-        ]
+        places = "place" if inlined == 1 else "places"
+        why = f"it was inlined wherever it is called ({inlined} {places}): it has no code of its own"
+        return [why, f"probescope probe -x {spec.target} '{spec.name}' has a probe at each copy"]
     names = [f.name for f in binary.functions()]
     if not names:
         return [f"{binary.elf.path} is stripped: install its debug symbols, or probe an address"]
