@@ -193,6 +193,19 @@ GRAPH = """# tracer: function_graph
 """
 
 
+def test_who_was_there_at_first() -> None:
+    """The task before the first change of tasks is told by that change."""
+    text = "# tracer: function_graph\n 0)   1.000 us    |  a();\n 0)    ls-8    =>  cat-9\n 0)   1.000 us    |  b();\n"
+    found = texts.of_trace(text)
+    assert [(r[0].rpartition("_")[2], r[3]) for r in texts.rows(found)] == [
+        ("entry", 8),
+        ("exit", 8),
+        ("entry", 9),
+        ("exit", 9),
+    ]
+    assert found.comms == {8: "ls", 9: "cat"}
+
+
 def test_function_graph_without_times() -> None:
     """Time is what calls took; leaves end after what they took; what began before the trace ends in it."""
     found = texts.of_trace(GRAPH)
@@ -220,6 +233,8 @@ def test_function_graph_without_times() -> None:
     [
         " 2084.021659 |   0)   bash-1234    |   0.523 us    |    mutex_unlock();",
         " 0)   bash-1234    |  d..1. |   0.523 us    |    mutex_unlock(); /* = 0x0 */",
+        " 2084.021659 |   1)  work.sh-151   |     mutex_unlock();",
+        " 2084.021659 |   work.sh-151   |  d.s.. |     mutex_unlock();",
         " 0)   0.523 us    |    mutex_unlock [mod](lock=0xffff, n=(1)); /* <-caller ret=-22 */",
         "             bash-1234  [000]     1.000001: funcgraph_entry:        0.523 us   |      mutex_unlock();",
     ],
@@ -228,7 +243,8 @@ def test_columns_of_function_graphs(line: str) -> None:
     """All columns that the tracer's options bring."""
     rows = list(texts.rows(texts.of_trace(f"# tracer: function_graph\n{line}\n")))
     assert [r[0] for r in rows] == ["ftrace:funcgraph_entry", "ftrace:funcgraph_exit"]
-    assert rows[1][4]["rettime"] - rows[1][4]["calltime"] == 523
+    assert [r[4]["depth"] for r in rows] == [2 if "work" in line or "funcgraph" in line else 1] * 2
+    assert rows[1][4]["rettime"] - rows[1][4]["calltime"] == (523 if " us " in line else 0)
     if "-22" in line:
         assert rows[1][4]["retval"] == (1 << 64) - 22
 

@@ -27,14 +27,17 @@ _NAMED = re.compile(r"([A-Za-z_][\w.]{0,255}(?::[\w.]{1,255})?):(?: +|\t|$)(.*)"
 _FUNCTION = re.compile(r"(?:function: +)?([^\s:<(]+(?: \[[\w-]+\])?(?:\([^\n]*?\))?)\s+<--? ?(\S+(?: \[[\w-]+\])?)\s*$")
 _SYSCALL = re.compile(r"sys_(\w{1,64})(?:\((.*)\)|( -> .*))\s*$", re.DOTALL)
 _STACK = re.compile(r"(?:kernel_stack: +|user_stack: +)?(?:<(user )?stack trace ?>|\t=> (.*))\s*$")
+_PLACED = re.compile(r"(\S{1,256}\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[[\w-]+\])?(?: <[0-9a-f]+>)?): (.*)", re.DOTALL)
 _FRAME = re.compile(r"\s*=>\s+(.*?)\s*$")
 _MARKED = {"tracing_mark_write", "tracing_mark_raw_write"}
 
 
-def entries(lines: Iterable[str], tally: Tally) -> Iterator[Entry | Missing]:
+def entries(
+    lines: Iterable[str], tally: Tally, first: dict[int, tuple[str, int]] | None = None
+) -> Iterator[Entry | Missing]:
     """In the order of the text, but for the ends of calls that it has on one line with their beginnings. Lines that
-    are nothing of a trace are counted."""
-    return _ordered(Reading(tally).entries(lines))
+    are nothing of a trace are counted. ``first``: see ``GraphText``."""
+    return _ordered(Reading(tally, first).entries(lines))
 
 
 def _ordered(found: Iterable[Entry | Missing]) -> Iterator[Entry | Missing]:
@@ -64,9 +67,9 @@ def _over(waiting: list[tuple[int, int, Entry]], one: Entry) -> bool:
 
 
 class Reading:
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: Tally, first: dict[int, tuple[str, int]] | None = None) -> None:
         self._tally = tally
-        self._graph = GraphText()
+        self._graph = GraphText(first)
         self._calls = Calls()
         self._callers: dict[int, list[str]] = {}
         self._held: Entry | None = None  # a stack whose frames follow
@@ -80,12 +83,15 @@ class Reading:
                     if len(held.values["caller"]) < MOST_FRAMES:
                         held.values["caller"].append(frame[1])
                     continue
-                self._held = None
-                yield held
+                yield self._whole(held)
             yield from self._line(line)
         if self._held is not None:
-            yield self._held
-            self._held = None
+            yield self._whole(self._held)
+
+    def _whole(self, held: Entry) -> Entry:
+        self._held = None
+        held.values["size"] = len(held.values["caller"])
+        return held
 
     def _line(self, line: str) -> Iterator[Entry | Missing]:
         found = heads.head(line)
@@ -143,7 +149,9 @@ def named_entry(base: Entry, rest: str, named: re.Match[str] | None = None) -> E
             base.name = f"syscalls:sys_{'exit' if call[3] else 'enter'}_{call[1]}"
             base.text = call[3].removeprefix(" -> ") if call[3] else call[2]
         else:
-            base.name, base.values = "ftrace:print", {"ip": "", "buf": rest}
+            placed = _PLACED.match(rest)
+            ip, buf = placed.groups() if placed else ("", rest)
+            base.name, base.values = "ftrace:print", {"ip": ip, "buf": buf}
         return base
     base.name, base.text = named[1], named[2]
     if base.name in _MARKED:

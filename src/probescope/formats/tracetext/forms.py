@@ -35,6 +35,8 @@ _FORMS: dict[str, tuple[re.Pattern[str], tuple[str, ...]]] = {
     "sys_exit": (re.compile(r"NR (-?\d+) = (-?\d+)$"), ("id", "ret")),
 }
 _FORMS["sched_wakeup_new"] = _FORMS["sched_waking"] = _FORMS["sched_wakeup"]
+#: Of a system call as the kernel prints it: hexadecimal without 0x.
+_ARGUMENT = re.compile(r"(\w{1,64}): ([0-9a-f]{1,16})(?=,|$)")
 _CALLER = re.compile(r"\([\w.$]+(?: \[[\w-]+\])?\+0x[0-9a-f]+\) ")
 #: Letters of task states by bit (include/trace/events/sched.h); W is what libtraceevent before 1.8 calls I.
 STATES = {letter: 1 << i for i, letter in enumerate("SDTtXZPI")} | {
@@ -48,6 +50,8 @@ def fields(event: str, text: str) -> dict[str, str] | None:
     """Of one of the forms: values by field as they were printed, hexadecimal ones with 0x."""
     if event.startswith("sys_exit_"):
         return {"ret": text.strip()}
+    if event.startswith("sys_enter_") and "0x" not in text:
+        return {name: f"0x{value}" for name, value in _ARGUMENT.findall(text)} or None
     found = _FORMS.get(event)
     match = found[0].match(text) if found else None
     if match is None or found is None:

@@ -25,11 +25,13 @@ MOST_DEPTH = 256
 _ABSOLUTE = re.compile(r"\s{0,60}(\d{1,10})\.(\d{6}) +\|")
 _CPU = re.compile(r"\s{0,60}(\d{1,5})\)")
 _TASK = re.compile(r"\s{0,60}(\S.{0,15}?)-(\d{1,10}) +\|")
-_SWITCH = re.compile(r"\s{0,60}(?:(\d{1,5})\) +)?\S.{0,15}?-\d{1,10} +=> +(\S.{0,15}?)-(\d{1,10})\s*$")
+_SWITCH = re.compile(r"\s{0,60}(?:(\d{1,5})\) +)?(\S.{0,15}?)-(\d{1,10}) +=> +(\S.{0,15}?)-(\d{1,10})\s*$")
 _FLAGS = re.compile(r"\s{0,60}([^\s|\d]\S{3,5}) +\|")
 _SPENT = re.compile(r"\s{0,40}[-+!#*@$]?\s{0,20}(?:(\d{1,15}(?:\.\d{1,3})?) us)?\s{0,40}\|")
 _ARROW = re.compile(r"\s{0,60}(?:[<=]=+[=>])\s{0,40}\|")
-_BODY = re.compile(r"  ( *)(?:([^\s({}/][^\s(]*(?: \[[\w-]+\])?)?(?:\((.*)\))?(;| \{)(.*)|\}(.*)|/\* (.*) \*/)\s*$")
+_CALL = r"( *)(?:([^\s({}/][^\s(]*(?: \[[\w-]+\])?)?(?:\((.*)\))?(;| \{)(.*)|\}(.*)|/\* (.*) \*/)\s*$"
+_BODY, _BARE = re.compile("  " + _CALL), re.compile(" " + _CALL)
+"""With durations, and without (nofuncgraph-duration)."""
 _RETURNED = re.compile(r"ret=(-?\w+)|= (-?(?:0x)?[0-9a-f]+)\b")
 _CALLER = re.compile(r"/\* <-(\S+)")
 _TAIL = re.compile(r"/\* ([^\s*]+(?: \[[\w-]+\])?)")
@@ -83,14 +85,15 @@ class Calls:
             return
         yield from self.call(base, nanoseconds(spent[1]), body)
 
-    def call(self, base: Entry, spent: int, body: re.Match[str]) -> Iterator[Entry]:
+    def call(self, base: Entry, spent: int | None, body: re.Match[str]) -> Iterator[Entry]:
+        """``spent``: None where it is not told; then a call ends when its end was printed."""
         indent, name, _, ending, note, closing, _ = body.groups()
         depth = min(len(indent) // 2, MOST_DEPTH)
         stack = self._open.setdefault((base.tid, base.cpu if base.tid <= 0 else -1), [])
         if ending is None:
-            own, begun = stack[depth] if depth < len(stack) else (_tail(closing), base.time - spent)
+            own, begun = stack[depth] if depth < len(stack) else (_tail(closing), max(0, base.time - (spent or 0)))
             del stack[depth:]
-            yield _exit(base, own, depth, max(0, begun), max(0, begun) + spent, closing)
+            yield _exit(base, own, depth, begun, base.time if spent is None else begun + spent, closing)
             return
         del stack[depth:]
         stack += [("", base.time)] * (depth - len(stack))
@@ -100,7 +103,8 @@ class Calls:
             base.values["retaddr"] = caller[1]
         yield base
         if ending == ";":
-            yield _exit(base.later(spent), name or "", depth, base.time, base.time + spent, note)
+            end = base.later(spent or 0)
+            yield _exit(end, name or "", depth, base.time, end.time, note)
         else:
             stack.append((name or "", base.time))
 
@@ -138,9 +142,11 @@ def nanoseconds(text: str | None) -> int:
 
 
 class GraphText:
-    """The kernel's own text, line by line."""
+    """The kernel's own text, line by line. ``first``: of each CPU the task that it had at first, (name, number), which
+    is told when it goes: who reads the text again knows it then."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: dict[int, tuple[str, int]] | None = None) -> None:
+        self._first = {} if first is None else first
         self._now = 0
         self._tasks: dict[int, tuple[str, int]] = {}
         self._calls = Calls()
@@ -149,7 +155,10 @@ class GraphText:
         """``None``: it is none of a function graph."""
         switch = _SWITCH.match(line)
         if switch:
-            self._tasks[int(switch[1] or 0)] = (switch[2], min(int(switch[3]), (1 << 31) - 1))
+            cpu = int(switch[1] or 0)
+            if cpu not in self._tasks:
+                self._first.setdefault(cpu, (switch[2], min(int(switch[3]), (1 << 31) - 1)))
+            self._tasks[cpu] = (switch[4], min(int(switch[5]), (1 << 31) - 1))
             return []
         at, time, cpu, flags = 0, -1, -1, ""
         if found := _ABSOLUTE.match(line):
@@ -164,17 +173,17 @@ class GraphText:
         if _ARROW.match(line, at):  # an interrupt begins or ends
             return []
         spent = _SPENT.match(line, at)
-        body = _BODY.match(line, spent.end()) if spent else None
-        if not spent or not body or (cpu < 0 and time < 0 and not flags and not line.startswith(" ")):
+        body = _BODY.match(line, spent.end()) if spent else _BARE.match(line, at) if at and time >= 0 else None
+        if not body or (not at and not line.startswith(" ")):
             return None
-        return self._call(time, cpu, flags, nanoseconds(spent[1]), body)
+        return self._call(time, cpu, flags, nanoseconds(spent[1]) if spent else None, body)
 
-    def _call(self, time: int, cpu: int, flags: str, spent: int, body: re.Match[str]) -> list[Entry]:
-        comm, tid = self._tasks.get(max(cpu, 0), ("<...>", -1))
+    def _call(self, time: int, cpu: int, flags: str, spent: int | None, body: re.Match[str]) -> list[Entry]:
+        comm, tid = self._tasks.get(max(cpu, 0)) or self._first.get(max(cpu, 0), ("<...>", -1))
         if time < 0 and body[4] is None and body[7] is None:  # a call has ended: it began where it did
-            time = self._now + max(0, self._spent_so_far(tid, cpu, len(body[1]) // 2, spent))
+            time = self._now + max(0, self._spent_so_far(tid, cpu, len(body[1]) // 2, spent or 0))
         base = Entry(max(time, self._now) if time >= 0 else self._now, cpu, tid, -1, comm, flags)
-        self._now = base.time + (spent if time < 0 and body[4] == ";" else 0)
+        self._now = base.time + ((spent or 0) if time < 0 and body[4] == ";" else 0)
         if body[7] is not None:
             from probescope.formats.tracetext.entries import named_entry
 

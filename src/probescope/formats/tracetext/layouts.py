@@ -27,6 +27,7 @@ COMMON = (
     RawField("common_pid", "int", 4, 4, True),
 )
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_TRUTH = {"true": 1, "false": 0, "yes": 1, "no": 0}
 _LONG, _INT, _U64 = ("unsigned long", 8, False), ("int", 4, True), ("unsigned long long", 8, False)
 #: Events of ftrace itself, without print formats: their texts are made by what formats/tracing knows of them.
 SPECIAL: dict[str, tuple[tuple[str, tuple[str, int, bool]], ...]] = {
@@ -92,6 +93,8 @@ class Layout:
     def _number(self, value: Any, f: RawField) -> int | None:
         if isinstance(value, int) or not value:
             return value or 0
+        if value in _TRUTH:
+            return _TRUTH[value]
         found = pairs.number(value)
         if found is None and f.size == 8 and not f.signed:  # a pointer: hexadecimal, or a function by its name
             found = pairs.address(value)

@@ -46,7 +46,10 @@ class TraceText:
         self._file = file
         self.name = file.name
         self._opening, self._reading = Tally(), Tally()
-        self.survey = Survey(known).walk(entries(file.lines(self._opening), self._opening))
+        self._first: dict[int, tuple[str, int]] = {}
+        self.survey = Survey(known).walk(entries(file.lines(self._opening), self._opening, self._first))
+        for comm, tid in self._first.values():
+            self.survey.comms.setdefault(tid, comm)
         if not self.survey.count:
             raise file.nothing()
         self.symbols = Names()
@@ -78,7 +81,7 @@ class TraceText:
     def batches(self) -> Iterator[EventBatch]:
         self._reading = Tally()
         making = Making(self.survey, self.symbols, self._reading)
-        for one in entries(self._file.lines(Tally()), Tally()):
+        for one in entries(self._file.lines(Tally()), Tally(), self._first):
             making.add(one)
             if len(making) >= BATCH:
                 yield making.batch()
