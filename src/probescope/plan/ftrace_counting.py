@@ -23,7 +23,7 @@ from probescope.model.aggregate import linear_buckets
 from probescope.model.plan import Choice
 from probescope.model.plan_kernel import CountInKernel
 from probescope.model.site import CtxBytes, Site, TracepointAttach
-from probescope.model.types import Agg, String, signed
+from probescope.model.types import Agg, String, signed, width
 from probescope.plan.filters import filtered, integer_field
 from probescope.plan.request import PlanRequest
 
@@ -31,6 +31,9 @@ MOST_KEYS = 3
 LARGEST = 1 << 17
 """Keys that a histogram has room for at most (TRACING_MAP_BITS_MAX of kernel/trace/tracing_map.h)."""
 COST_NS = 250
+NEGATIVE = 1 << 63
+ON_MAPS = frozenset({"clear", "zero", "print_item"})
+"""Actions that ask more of a map than to be printed."""
 _KINDS = frozenset({"count", "sum", "avg", "stats", "lhist"})
 _ANY = "common_cpu"
 """What is counted by where a map has no key: a histogram has one always."""
@@ -108,7 +111,7 @@ def _used_otherwise(program: Program) -> set[str]:
         n = needs(clause)
         out |= n.maps_read | n.maps_written
         out |= {node.map for node in clause_nodes(clause) if isinstance(node, e.MapAdd)}
-        out |= {program.actions[i].map for i in n.actions if program.actions[i].kind != "print_map"}
+        out |= {program.actions[i].map for i in n.actions if program.actions[i].kind in ON_MAPS}
     return out
 
 
@@ -141,17 +144,21 @@ def _linear(agg: Agg, stmt: MapUpdate, keys: list[str], at: _At) -> Iterator[tup
     value = stmt.value
     if value is None or low < 0 or low % step or (high - low) % step:
         raise Evaluated("the kernel's buckets are multiples of their width")
-    if signed(_inner(value).type):
+    inner = _inner(value)
+    if signed(inner.type):
         raise Evaluated("the kernel's buckets have no sign")
-    name = _number(value, at.site)
+    name = _number(inner, at.site)
     if name.startswith("common_"):
         raise Evaluated("the kernel has buckets of fields only")
+    negative = signed(value.type) and width(inner.type) == width(value.type)  # to us, what has the highest bit
     before = f"({at.filter}) && " if at.filter else ""
     within = f"{name} < {high}" if not low else f"{name} >= {low} && {name} < {high}"
+    above = f"{name} >= {high}" + (f" && {name} < {NEGATIVE}" if negative else "")
+    below = [f"{name} < {low}"] * bool(low) + [f"{name} >= {NEGATIVE}"] * negative
     yield [*keys, f"{name}.buckets={step}"], "", f"{before}{within}", -1
-    yield keys or [_ANY], "", f"{before}{name} >= {high}", linear_buckets(low, high, step) - 1
-    if low:
-        yield keys or [_ANY], "", f"{before}{name} < {low}", 0
+    yield keys or [_ANY], "", f"{before}{above}", linear_buckets(low, high, step) - 1
+    for condition in below:
+        yield keys or [_ANY], "", f"{before}{condition}", 0
 
 
 def _inner(x: e.Expr) -> e.Expr:

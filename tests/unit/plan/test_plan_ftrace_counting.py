@@ -77,14 +77,24 @@ def test_keys_and_sums():
 
 
 def test_linear_histograms():
-    """Beyond the range everything is one bucket of ours, and any number of the kernel's: it is counted by itself."""
-    p = plan([MapUpdate("", None, WEIGHT)], [MapDecl("", None, Agg("lhist", U64, (200, 1000, 100)))], ABOVE)
+    """Beyond the range everything is one bucket of ours, and any number of the kernel's: it is counted by itself. The
+    language's numbers are signed: what has the highest bit is below."""
+    decl = MapDecl("", None, Agg("lhist", I64, (200, 1000, 100)))
+    p = plan([MapUpdate("", None, e.Cast(I64, WEIGHT))], [decl], ABOVE)
     assert triggers(p) == [
         "hist:keys=weight.buckets=100:size=4096 if (prev_prio > 4) && weight >= 200 && weight < 1000",
-        "hist:keys=common_cpu:size=4096 if (prev_prio > 4) && weight >= 1000",
+        "hist:keys=common_cpu:size=4096 if (prev_prio > 4) && weight >= 1000 && weight < 9223372036854775808",
         "hist:keys=common_cpu:size=4096 if (prev_prio > 4) && weight < 200",
+        "hist:keys=common_cpu:size=4096 if (prev_prio > 4) && weight >= 9223372036854775808",
     ]
-    assert [s.bucket for s in p.plan.steps if isinstance(s, CountInKernel)] == [-1, 9, 0]
+    assert [s.bucket for s in p.plan.steps if isinstance(s, CountInKernel)] == [-1, 9, 0, 0]
+
+
+def test_what_else_a_program_does():
+    """An action of no map has no name of a map, which is that of the nameless map too."""
+    other = Clause(1, (SWITCH,), (Emit(0),))
+    maps = [MapDecl("", None, Agg("count"))]
+    assert len(triggers(plan([MapUpdate("", None)], maps, others=(other,), actions=(Action("exit"),)))) == 1
 
 
 COMM = MapDecl("", NAME, Agg("count"))

@@ -30,10 +30,12 @@ from probescope.model.site import CtxLoad, Field, Site, TracepointAttach
 from probescope.model.types import U64
 from probescope.plan.filters import filtered, integer_field
 from probescope.plan.ftrace import SYNTHETIC
+from probescope.plan.ftrace_counting import ON_MAPS
 
 Describe = Callable[[str], EventType]
 """How the kernel describes ``system:event``."""
 _RECORD = {"CPU": "cpu", "common_pid": "tid"}
+ON_MAP = ON_MAPS | {"print_map"}
 _CONTEXT = frozenset({"nsecs", "tid", "cpu", "comm", "pid"})
 
 
@@ -102,7 +104,7 @@ def _end(program: Program, start: Clause, name: str) -> Clause:
         if c is start:
             continue
         n = needs(c)
-        acts = {program.actions[i].kind for i in n.actions if program.actions[i].map == name}
+        acts = {a.kind for a in map(program.actions.__getitem__, n.actions) if a.map == name and a.kind in ON_MAP}
         if acts == {"clear"} and all(s.name == "end" for s in c.sites):
             cleared = True
         elif acts or name in n.maps_read | n.maps_written | n.maps_updated:
