@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     Column = np.ndarray[Any, Any]
 
 WINDOW = 32 << 20
+MOST_ROWS = 1 << 16
+"""Given at once: what is made of them should fit a processor's caches, and little memory."""
 
 
 class Rows:
@@ -132,7 +134,7 @@ class Order:
             rows, key, cut = in_order(joined(self.held, self.pool), [held.key for held in self.held], limit)
             self.held = [rest(rows, key, cut)] if cut < len(key) else []
             if cut:
-                yield self.checked(rows.picked(slice(0, cut)), key[:cut])
+                yield from self.checked(rows.picked(slice(0, cut)), key[:cut])
             return
         going: list[Held] = []
         staying: list[Held] = []
@@ -148,7 +150,7 @@ class Order:
                 staying.append(compact(part(held, np.flatnonzero(~old))))
         self.held = staying
         if going:
-            yield self.checked(*in_order(joined(going, self.pool), [held.key for held in going])[:2])
+            yield from self.checked(*in_order(joined(going, self.pool), [held.key for held in going])[:2])
 
     def needed(self, rows: Rows) -> int:
         """The first word of these rows' buffer that waits; that of their end where none does."""
@@ -158,16 +160,20 @@ class Order:
     def end(self) -> Iterator[Rows]:
         if self.held:
             going, self.held = self.held, []
-            yield self.checked(*in_order(joined(going, self.pool), [held.key for held in going])[:2])
+            yield from self.checked(*in_order(joined(going, self.pool), [held.key for held in going])[:2])
 
-    def checked(self, rows: Rows, key: Column) -> Rows:
-        """Counts what comes late."""
+    def checked(self, rows: Rows, key: Column) -> Iterator[Rows]:
+        """In pieces. Counts what comes late."""
         late = 0 if key[0] >= self.gone else int(key.searchsorted(np.uint64(self.gone)))
         late = late and int((rows.time[:late] != 0).sum())
         if late:
             self.tally.add("order", "records come later than the order of the file allows", rows.place(0), late)
         self.gone = max(self.gone, int(key[-1]))
-        return rows
+        if len(key) <= MOST_ROWS:
+            yield rows
+            return
+        for at in range(0, len(key), MOST_ROWS):
+            yield rows.picked(slice(at, at + MOST_ROWS))
 
 
 def newest_before(time: Column, marks: Places, newest: int) -> Column:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 PIECE = 1 << 22
+LARGE_PIECE = 1 << 24
+"""Where records are large and most of their bytes are not looked at: so many, that columns of them are worth it."""
 SHORT = 1 << 10
 RUN = 1 << 14  # compressed bytes that are inflated at once, and lost at once where they are damaged
 MOST_ODD = 4096  # a pipe of an old perf has some dozens
@@ -159,7 +161,8 @@ class Stream:
 
     def blocks(self) -> Iterator[Block]:
         while self.fill(8):
-            if self.source is not None and not self.source.there(min(self.at + PIECE, len(self.buffer))):
+            ahead = min(self.at + max(PIECE, self.reach), len(self.buffer))
+            if self.source is not None and not self.source.there(ahead):
                 self.tally.add("cut", "the file became shorter while it was read", self.here)
                 self.at = len(self.buffer)
                 break
@@ -197,7 +200,8 @@ class Stream:
             buffer, at = self.whole, self.at
         block, words = self.block(buffer, at // 8, reach // 8, (), self.here - at)
         self.at += words * 8
-        self.reach = min(self.reach * 2, PIECE) if reach - words * 8 < 1 << 16 else SHORT
+        most = LARGE_PIECE if self.large and self.source is not None else PIECE
+        self.reach = min(self.reach * 2, most) if reach - words * 8 < 1 << 16 else SHORT
         if words:
             yield block
 
