@@ -39,7 +39,15 @@ def _calls(c: CallColumns) -> Iterator[Row]:
         values = [v if k else None for v, k in zip(values, c.known.tolist(), strict=True)]
     overrun = c.overrun.tolist() if c.overrun is not None else [0] * count
     parts: list[Column] = [c.cpu, c.tid, c.func, c.depth, c.kind == RETURN, c.duration]
-    columns = [*(p.tolist() for p in parts), values, c.time.tolist(), c.from_.tolist(), [()] * count, overrun, [""] * count]
+    columns = [
+        *(p.tolist() for p in parts),
+        values,
+        c.time.tolist(),
+        c.from_.tolist(),
+        [()] * count,
+        overrun,
+        [""] * count,
+    ]
     yield from map(Row._make, zip(*columns, strict=True))
 
 
