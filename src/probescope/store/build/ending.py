@@ -147,12 +147,13 @@ def _counters(b: Builder) -> None:
             continue
         db.execute(
             f"insert into {COUNTER_TRACK.name} select {first} + row_number() over (order by cpu) - 1, ?, ?, cpu, null"
-            f" from (select distinct {cpu}::integer as cpu from {quoted(event)})",
+            f" from (select distinct try_cast({cpu} as integer) as cpu from {quoted(event)}) where cpu is not null",
             [name, unit],
         )
         db.execute(
             f"insert into {COUNTER.name} select t.id, e.ts, {value} from {quoted(event)} e"
-            f" join {COUNTER_TRACK.name} t on t.cpu = e.{cpu} and t.name = ? and t.id >= {first} order by e.ts",
+            f" join {COUNTER_TRACK.name} t on t.cpu = try_cast(e.{cpu} as integer) and t.name = ? and t.id >= {first}"
+            " order by e.ts",
             [name],
         )
         row = db.execute(f"select count(*) from {COUNTER_TRACK.name}").fetchone()

@@ -107,7 +107,8 @@ class People:
 
     def dies(self, utids: Array, tids: Array) -> None:
         """They have left their CPU for ever: their numbers are free from the next batch on."""
-        self._dead += [t for t, u in zip(tids.tolist(), utids.tolist(), strict=True) if t > 0 and self._now[t] == u]
+        rows = zip(tids.tolist(), utids.tolist(), strict=True)
+        self._dead += [t for t, u in rows if t > 0 and u > 0 and self._now[t] == u]
 
     # --- changes
 

@@ -41,11 +41,12 @@ class PerfSource:
     def __init__(self, recording: PerfData | PerfText, search: Search | None) -> None:
         from probescope.collect.recorded.modules import build_ids
         from probescope.collect.recorded.told import Told, here
-        from probescope.kernel.uapi.perf import FLAG_TASK
+        from probescope.kernel.uapi.perf import FLAG_COMM, FLAG_MMAP, FLAG_TASK
 
         self.recording = recording
         self.told = Told(recording, here(), build_ids(recording.build_ids), search or _search(recording.name))
-        self.sideband = any(a.flags & FLAG_TASK for a in getattr(recording, "attrs", ()))
+        told = FLAG_COMM | FLAG_MMAP | FLAG_TASK  # perf_event_task_match in kernel/events/core.c
+        self.sideband = any(a.flags & told for a in getattr(recording, "attrs", ()))
         self.comms: dict[int, str] = {}
 
     def pieces(self) -> Iterator[Piece]:

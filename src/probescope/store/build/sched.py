@@ -260,6 +260,8 @@ class Transitions:
         m = {n: c[order].astype(np.int64) for n, c in rows.items()}
         self._room(int(m["utid"].max()) + 1)
         m = self._effective(m)
+        if not len(m["utid"]):
+            return
         last_cpu = np.where(self._before(m, "kind") > 0, self._before(m, "cpu"), -1)
         m["cpu"] = np.where(m["kind"] == WAKE, last_cpu, m["cpu"])
         held = {n: self._before(m, n) for n in ("ts", "kind", "state", "cpu", "wakeup", "waker")}

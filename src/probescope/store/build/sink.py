@@ -83,7 +83,7 @@ class Sink:
         # by number: what a field is called must not matter to anybody
         rows = {f"c{i}": np.concatenate([h[n] for h in held]) for i, n in enumerate(names)}
         self.db.register("chunk", rows)
-        picked = ", ".join(_value(f"c{i}", c) for i, c in enumerate(table.columns))
+        picked = ", ".join(_value(f"c{i}", c, rows[f"c{i}"]) for i, c in enumerate(table.columns))
         self.db.execute(f"insert into {quoted(table.name)} select {picked} from chunk")
         self.db.unregister("chunk")
         self._inserted += len(rows["c0"])
@@ -92,9 +92,12 @@ class Sink:
             self.db.execute("commit; begin")
 
 
-def _value(name: str, column: Column) -> str:
+def _value(name: str, column: Column, values: Array) -> str:
+    """What is damaged may be too large for a number of its kind: then it is not known."""
     if not column.nullable:
         return name
+    if column.type == INT and values.dtype.itemsize > 4:
+        return f"try_cast(nullif({name}, {column.null}) as integer)"
     if column.type in (BIG, INT) or column.null == 0:
         return f"nullif({name}, {column.null})"
     return f"nullif({name}, -1)::BOOLEAN" if column.type == FLAG else name
