@@ -45,10 +45,11 @@ def _by_kernel(l: Lower, table: str, flags: int) -> Reg:
 
 
 def _user(l: Lower, depth: int, process: Reg) -> Reg:
-    """By tables where there are some for the process, else as the kernel walks: by frame pointers."""
+    """By tables where there are some for the process, else as the kernel walks: by frame pointers. The innermost frame
+    alone is found without a walk."""
     b = l.b
     table = l.pieces.stacks(True, depth)
-    if not lower_unwind.possible(l):
+    if depth == 1 or not lower_unwind.possible(l):
         return _by_kernel(l, table, USER_STACK)
     number = b.reg()
     got = lower_unwind.unwound(l, depth, process)

@@ -16,4 +16,4 @@ def test_demo_answers_its_three_questions(probescope_command):
     calls, times, stacks = re.split(r"^\d\. ", done.stdout, flags=re.MULTILINE)[1:]
     assert re.search(r"^@calls\[.+, [a-z_0-9]+\]: [1-9]\d*$", calls, re.MULTILINE), calls
     assert re.search(r"^\[\d+K?, \d+[KM]?\) +\d+ \|@+", times, re.MULTILINE), times
-    assert re.search(r"^@stacks\[.+\n( +.+\n)+", stacks, re.MULTILINE), stacks
+    assert re.search(r"^@stacks\[.+\n(, \n)?( +.+\n)+", stacks, re.MULTILINE), stacks  # some never enter the kernel
