@@ -253,7 +253,7 @@ def _tell_size(request: GraphRequest) -> None:
     from probescope.kernel import tracefs
 
     patterns = ("*",) if request.everything else request.only
-    if request.binary or not patterns or "function" not in tracefs.tracers():
+    if request.binary or not patterns or "function_graph" not in tracefs.tracers():
         return
     expected = functions.expected(patterns, request.pids, taste=not request.command or request.everybody)
     if expected.functions >= functions.LARGE:

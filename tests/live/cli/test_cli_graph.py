@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from probescope.kernel import tracefs
+
 SOURCE = r"""
 #include <unistd.h>
 __attribute__((noinline)) int parse_number(int x) { __asm__ volatile(""); return x * 2; }
@@ -139,6 +141,26 @@ def test_documents_tell_the_kernel_from_the_program(reader, tmp_path):
         "parse_line;sys_close_[k]",
         "parse_line;sys_openat_[k]",
     }
+
+
+@pytest.mark.parametrize(
+    ("argv", "said", "hint"),
+    [
+        (("vfs_read", "--", "true"), "vfs_read cannot be traced", "-x PROGRAM"),
+        (("*", "--yes-really", "--", "true"), "cannot be traced", "-x PROGRAM"),
+        (("vfs_read", "--via", "ftrace", "--", "true"), "no function_graph", "without --via ftrace"),
+        (("-x", "READER", "parse_*", "--kernel", "vfs_read", "--", "true"), "vfs_read cannot", "system calls"),
+        (("-x", "READER", "parse_*", "--kernel", "--via", "ftrace", "--", "true"), "no function_graph", "probes"),
+    ],
+)
+def test_what_this_kernel_lacks_is_told(reader, argv, said, hint):
+    if "function_graph" in tracefs.tracers():
+        pytest.skip("this kernel has function_graph: tests/kernels are for it")
+    done = graph(*(reader if w == "READER" else w for w in argv))
+    assert done.returncode in {1, 2}
+    error, hints = done.stderr.split("HINT", 1)
+    assert said in error
+    assert hint in hints
 
 
 def test_levels_of_calls(reader):

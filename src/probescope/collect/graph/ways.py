@@ -47,7 +47,7 @@ def calls(request: GraphRequest, make: MakeSession, say: Callable[[str], None]) 
             raise
     way = "syscalls" if way == "none" else way
     if way == "syscalls" and request.kernel:
-        raise _nothing(request.kernel)
+        raise _nothing(request.kernel, "--kernel without a name shows system calls")
     patterns = request.kernel or tuple(f"{p}*" for p in SYSTEM_CALLS.get(host().machine, ())[:1])
     if request.via == "auto":
         what = "system calls by their tracepoints" if way == "syscalls" else f"{way} probes at {', '.join(patterns)}"
@@ -70,9 +70,13 @@ def _of_kernel(request: GraphRequest, make: MakeSession, say: Callable[[str], No
 
 def _way(request: GraphRequest) -> str:
     """What was asked for, or the best that there is: ftrace, fentry, kprobe or none."""
+    graph = request.via in ("auto", "ftrace") and "function_graph" in tracefs.tracers()
+    if request.via == "ftrace" and not graph:
+        hints = [f"it has {', '.join(tracefs.tracers())}", "without --via ftrace, probes at the named functions may do"]
+        raise UsageError("this kernel has no function_graph", hints=hints)
     if request.via != "auto":
         return request.via
-    if "function_graph" in tracefs.tracers():
+    if graph:
         return "ftrace"
     from probescope.collect.host import HostFeatures
 
@@ -92,10 +96,7 @@ def _system_calls() -> tuple[str, ...]:
     return (*globs, *own)
 
 
-def _nothing(patterns: tuple[str, ...]) -> UsageError:
+def _nothing(patterns: tuple[str, ...], instead: str = "") -> UsageError:
     what = f"this kernel has no function_graph, fentry or kprobes: {', '.join(patterns)} cannot be traced"
-    hints = [
-        f"functions of programs can be traced, with system calls below them by --kernel: {_OF_PROGRAMS}",
-        "probescope doctor",
-    ]
-    return UsageError(what, hints=hints)
+    programs = "functions of programs can be traced, with system calls below them by --kernel"
+    return UsageError(what, hints=[instead or f"{programs}: {_OF_PROGRAMS}", "probescope doctor"])
