@@ -25,13 +25,18 @@ def run(args: argparse.Namespace) -> int:
     from probescope.cli.probe_define import events, nothing
 
     found = events(args, args.words, nothing)
-    from probescope.sources import probe_remembered
+    from probescope.errors import ProbescopeError
+    from probescope.sources import probe_events, probe_remembered
 
     probe_remembered.remember(found)
     program, rows = _program(args, found)
     built = _built(args, program)
     with _Printer(args, rows) as printer:
-        return _session(args, built, printer)
+        try:
+            return _session(args, built, printer)
+        except ProbescopeError as e:
+            reason = probe_events.unattachable(found) if not printer.attached else None
+            raise reason or e from None
 
 
 def _program(args: argparse.Namespace, found: Sequence[Any]) -> tuple[Program, tuple[Row, ...]]:
@@ -115,6 +120,7 @@ class _Printer:
             return f"{found[0]}+{found[1]:#x}" if found is not None else f"{address:#x}"
 
         self._lines, self._args, self._count = ProbeLines(rows, symbol), args, 0
+        self.attached = False
         self._out = _opened(args.output) if args.output else sys.stdout
 
     def __enter__(self) -> Self:
@@ -136,6 +142,7 @@ class _Printer:
         from probescope.diagnostics import render
         from probescope.model.output import Attached, Lost, Text, Warned
 
+        self.attached = self.attached or isinstance(output, Attached)
         match output:
             case Text(kind="printf", values=values):
                 self._event(values)

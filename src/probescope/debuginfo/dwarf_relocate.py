@@ -108,4 +108,5 @@ def _symbols(elf: ElfFile, link: int) -> Column:
     for index, base in Layout(elf).bases.items():
         if index < 1 << 16:
             bases[index] = base
-    return rows["value"] + bases[rows["section"]]
+    values: Column = rows["value"] + bases[rows["section"]]
+    return values

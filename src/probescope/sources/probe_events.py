@@ -7,7 +7,7 @@ uprobe_events     r:probe_bash/readline__return /usr/bin/bash:0xc6c20 +0($retval
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from probescope.errors import KernelError, ProbeError
 from probescope.frozen import dataclass
@@ -100,6 +100,27 @@ def refused(e: ProbeEvent, problem: KernelError) -> Exception:
     if "instruction boundary" in why:
         hints.insert(0, "probescope graph and probe -L show where code begins")
     return ProbeError(f"the kernel refuses {e.name}: {why}", hints=hints)
+
+
+def unattachable(events: Iterable[ProbeEvent]) -> ProbeError | None:
+    """Why the kernel may have refused one of its own functions, after it did: ftrace does not list what is notrace."""
+    from probescope.sources import kernel_functions
+
+    for e in events:
+        name = e.found.function
+        if e.found.path or not name:
+            continue
+        try:
+            listed = kernel_functions.traceable()
+        except KernelError:
+            return None
+        if not listed.has(name):
+            hints = ["its callers, or what it calls, can be probed; probescope list 'kprobe:*' shows what can"]
+            return ProbeError(f"the kernel takes no probe in {name}: it is marked notrace, or forbidden", hints=hints)
+        if e.found.offset and e.found.symbol == name:
+            hints = [f"with the kernel's debug symbols, probescope probe -L {name} shows lines instead"]
+            return ProbeError(f"the kernel refuses {name}+{e.found.offset}: no instruction begins there", hints=hints)
+    return None
 
 
 def _there(file: str) -> bool:
