@@ -176,6 +176,14 @@ def _frames(found: texts.TraceText) -> list[tuple[str, int]]:
     return [(n[0], a) for n, a in named if n]
 
 
+def test_events_that_this_kernel_has_not() -> None:
+    """In trace-cmd's columns they are events: what was printed is called `print` there."""
+    line = "  bash-1234  [002]  2084.021950: vma_store:            mt_mod 0x1, STORE\n"
+    found = texts.of_trace(line, lambda _: None)
+    assert [e.name for e in found.events] == ["vma:vma_store"]
+    assert [r[4]["text"] for r in texts.rows(found)] == ["mt_mod 0x1, STORE"]
+
+
 GRAPH = """# tracer: function_graph
 #
 # CPU  DURATION                  FUNCTION CALLS

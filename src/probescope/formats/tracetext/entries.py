@@ -154,6 +154,7 @@ def named_entry(base: Entry, rest: str, named: re.Match[str] | None = None) -> E
             base.name, base.values = "ftrace:print", {"ip": ip, "buf": buf}
         return base
     base.name, base.text = named[1], named[2]
+    base.padded = named.start(2) - named.end(1) > 2
     if base.name in _MARKED:
         base.values, base.name = {"ip": base.name, "buf": base.text}, "ftrace:print"
     elif base.name in {"print", "bprint", "bputs"}:

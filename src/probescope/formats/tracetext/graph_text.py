@@ -40,11 +40,12 @@ _TAIL = re.compile(r"/\* ([^\s*]+(?: \[[\w-]+\])?)")
 class Entry:
     """``name``: of its event, as far as the text has it. ``values``: of its fields, where they are known already:
     functions by their names. ``after``: it stands in the text before its time. ``frames``: of perf's stacks.
-    ``comment``: it stands among calls, where what was printed has no function before it."""
+    ``comment``: it stands among calls, where what was printed has no function before it.
+    ``padded``: the name has blanks behind it, as in trace-cmd's columns."""
 
     __slots__ = (
         *("after", "buffer", "comm", "comment", "cpu", "digits", "flags", "frames", "name"),
-        *("period", "pid", "text", "tid", "time", "values"),
+        *("padded", "period", "pid", "text", "tid", "time", "values"),
     )
 
     def __init__(self, time: int, cpu: int, tid: int, pid: int, comm: str, flags: str = "", digits: int = 6) -> None:
@@ -52,7 +53,7 @@ class Entry:
         self.comm, self.flags, self.digits = comm, flags, digits
         self.name = self.text = self.buffer = ""
         self.values: dict[str, Any] = {}
-        self.period, self.after, self.comment = 1, 0, False
+        self.period, self.after, self.comment, self.padded = 1, 0, False, False
         self.frames: list[Any] = []
 
     def later(self, spent: int) -> Entry:

@@ -69,6 +69,8 @@ class Kind:
             self.has.update(entry.values)
             return
         text = entry.text
+        if entry.padded:  # by trace-cmd, which says `print` and `bprint` of what was printed
+            self._asked = False
         if self.described is not None:
             if self._tried < SAMPLES:
                 self._tried += 1
