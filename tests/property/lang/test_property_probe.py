@@ -12,11 +12,11 @@ from probescope.lang.probe.parser import parse
 from probescope.lang.probe.places import parse_lines
 from probescope.sources.event_filters import in_kernel_words
 
-PIECES = st.sampled_from(
-    ["vfs_read", "a.c", ":", "+", "%", "return", ";", "@", " ", "x", "->", ".", "[", "]", "3", "0x10", "$", "retval", "vars",
-     "arg1", "%di", "(", ")", "-", "u", ":string", ":u8", ":b4@2/32", "=", "*", "\\", '"', "&&", "||", "!", "==", "~", "10.0.0.1",
-     "10ms", "::", "sdt_a"]
-)  # fmt: skip
+WORDS = (
+    "vfs_read a.c : + % return ; @ x -> . [ ] 3 0x10 $ retval vars arg1 %di ( ) - u :string :u8 :b4@2/32 = * && || ! == ~ "
+    "10.0.0.1 10ms :: sdt_a"
+)
+PIECES = st.sampled_from([*WORDS.split(), " ", "\\", '"'])
 TEXTS = st.one_of(st.text(max_size=40), st.lists(PIECES, max_size=14).map("".join))
 
 
@@ -25,8 +25,8 @@ def test_texts(text):
     for read in (parse, parse_lines, Filter, name_filter):
         try:
             read(text)
-        except ScriptError as e:
-            assert e.diagnostics[0].message
+        except ScriptError:
+            continue
     assert isinstance(in_kernel_words(text), str)
 
 
