@@ -13,8 +13,8 @@ from probescope.lang.probe.places import parse_lines
 from probescope.sources.event_filters import in_kernel_words
 
 WORDS = (
-    "vfs_read a.c : + % return ; @ x -> . [ ] 3 0x10 $ retval vars arg1 %di ( ) - u :string :u8 :b4@2/32 = * && || ! == ~ "
-    "10.0.0.1 10ms :: sdt_a"
+    "vfs_read a.c : + % return ; @ x -> . [ ] 3 0x10 $ retval vars arg1 %di ( ) - u :string :u8 :b4@2/32 = * && || ! "
+    "== ~ 10.0.0.1 10ms :: sdt_a"
 )
 PIECES = st.sampled_from([*WORDS.split(), " ", "\\", '"'])
 TEXTS = st.one_of(st.text(max_size=40), st.lists(PIECES, max_size=14).map("".join))
