@@ -269,6 +269,32 @@ def test_empty_and_cut_recordings(tmp_path: Path) -> None:
         assert asked.query("select count(*) from stats where severity = 'warning'").value() > 0
 
 
+GRAPH = """# tracer: function_graph
+ 100.000000 |   0)    ls-8      |               |  ksys_read() {
+ 100.000001 |   0)    ls-8      |   2.928 us    |    __fget_light();
+ 100.000010 |   0)    ls-8      |               |    vfs_read() {
+ 100.000011 |   1)   cat-9      |   7.500 us    |  vfs_open();
+ 100.000030 |   0)    ls-8      | + 20.000 us   |    }
+ 100.000040 |   0)    ls-8      | + 40.000 us   |  }
+"""
+
+
+def test_calls_take_as_long_as_the_kernel_says(tmp_path: Path) -> None:
+    """Text of function_graph: durations are those of its lines, not the differences of their times."""
+    (tmp_path / "graph.txt").write_text(GRAPH)
+    with Asked([(str(tmp_path / "graph.txt"), 0)]) as asked:
+        found = asked.query(
+            """select t.name, f.function, f.depth, f.dur, f.self_dur, p.function from func f join thread t using (utid)
+            left join func p on p.id = f.parent order by f.ts"""
+        )
+        assert list(found.tuples()) == [
+            ("ls", "ksys_read", 0, 40_000, 40_000 - 2_928 - 20_000, None),
+            ("ls", "__fget_light", 1, 2_928, 2_928, "ksys_read"),
+            ("ls", "vfs_read", 1, 20_000, 20_000, "ksys_read"),
+            ("cat", "vfs_open", 0, 7_500, 7_500, None),
+        ]
+
+
 def test_from_python(traced: str) -> None:
     with probescope.open(traced) as recording:
         assert sum(b.count for b in recording.batches()) == len(EVENTS)
