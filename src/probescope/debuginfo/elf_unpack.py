@@ -12,6 +12,8 @@ import struct
 
 from probescope.errors import ElfError, FormatError
 
+MAX_MINI = 1 << 27
+"""Bytes of a .gnu_debugdata."""
 MAX_UNPACKED = 1 << 29
 """Bytes that one section may unpack to."""
 ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD = 1, 2
@@ -61,7 +63,7 @@ def unxz(data: bytes, file: str = "") -> bytes:
 
     try:
         unpacker = lzma.LZMADecompressor(memlimit=1 << 28)
-        out = unpacker.decompress(data, MAX_UNPACKED)
+        out = unpacker.decompress(data, MAX_MINI)
     except lzma.LZMAError as e:
         raise ElfError(f"does not unpack: {e}", file=file) from e
     if not unpacker.eof:

@@ -28,7 +28,9 @@ MOST_NAMES = 1 << 26
 MOST_LINES = 1 << 21
 LOAD, MOVE, DEBUG_INFO = 0, 1, 2
 _HEAD = 16
-_WINDOW = 1 << 16
+_LOAD_HEAD, _MOST_DEBUG = 48 + MAX_NAME, 1 << 24
+MOST_READ = 1 << 30
+"""Bytes of all records: a file of holes costs its writer nothing."""
 
 
 class JitDump:
@@ -66,7 +68,7 @@ class _Reader:
         self.functions: list[tuple[int, int, str]] = []
         self.lines: dict[int, list[tuple[int, int, str]]] = {}
         self._latest: dict[int, str] = {}  # what lies at an address now
-        self._names = self._rows = 0
+        self._names = self._rows = self._read = 0
 
     def read(self, at: int) -> None:
         for _ in range(MOST_RECORDS):
@@ -76,12 +78,14 @@ class _Reader:
             kind, total, _ = struct.unpack(self._order + "IIQ", head)
             if total < _HEAD or at + total > self._size:
                 return
-            body = os.pread(self._fd, min(total - _HEAD, _WINDOW if kind != DEBUG_INFO else 1 << 24), at + _HEAD)
+            most = _MOST_DEBUG if kind == DEBUG_INFO else _LOAD_HEAD
+            body = os.pread(self._fd, min(total - _HEAD, most), at + _HEAD)
+            self._read += len(body)
             try:
                 {LOAD: self._load, MOVE: self._move, DEBUG_INFO: self._debug}.get(kind, _nothing)(body)
             except (struct.error, ValueError):
                 return
-            if self._names > MOST_NAMES or self._rows > MOST_LINES:
+            if self._names > MOST_NAMES or self._rows > MOST_LINES or self._read > MOST_READ:
                 return
             at += total
 
