@@ -75,7 +75,7 @@ class Choice:
 class ScriptView:
     def __init__(self, told: Told, traces: Traces, choice: Choice) -> None:
         self._told, self._traces, self._choice = told, traces, choice
-        self._places: dict[Frame, str] = {}
+        self._places: dict[int, tuple[Frame, str]] = {}  # with the frame, so that no other one has its identity
         self._blocks: dict[int, bytes] = {}
         head = changed(set(choice.fields or HEAD), choice.changes)
         self._sides = Sides(choice.sides, self._time, head) if choice.sides else None
@@ -266,19 +266,22 @@ class ScriptView:
         return [blocks[n] for n in numbers]
 
     def _place(self, frame: Frame, shown: set[str]) -> str:
-        found = self._places.get(frame)
-        if found is None:
-            found = f"{frame.address:16x}"
-            if "sym" in shown:
-                offset = f"+{frame.offset:#x}" if "symoff" in shown else ""
-                found += f" {frame.name}{offset}" if frame.name else " [unknown]"
-            if "dso" in shown and not frame.inlined:
-                found += f" ({module_name(frame.module)})"
-            if "srcline" in shown:
-                found += f"\n  {source_line(frame)}"
-            if frame.inlined:
-                found += " (inlined)"
-            self._places[frame] = found
+        """Frames are few objects, of which ``Told`` gives the same again and again: a hash of all that they hold would
+        cost more than the text."""
+        known = self._places.get(id(frame))
+        if known is not None:
+            return known[1]
+        found = f"{frame.address:16x}"
+        if "sym" in shown:
+            offset = f"+{frame.offset:#x}" if "symoff" in shown else ""
+            found += f" {frame.name}{offset}" if frame.name else " [unknown]"
+        if "dso" in shown and not frame.inlined:
+            found += f" ({module_name(frame.module)})"
+        if "srcline" in shown:
+            found += f"\n  {source_line(frame)}"
+        if frame.inlined:
+            found += " (inlined)"
+        self._places[id(frame)] = frame, found
         return found
 
 
