@@ -33,7 +33,7 @@ OWN = Column("recording", "INTEGER", "the recording", refers="recording")
 
 
 class Stores:
-    """Use it as a context manager, or ``close`` it. May be used by one thread at a time; ``interrupt`` by any."""
+    """Use it as a context manager, or ``close`` it. Threads may ask at once: each query has a cursor of its own."""
 
     def __init__(self, parts: Sequence[Part], *, memory: str = MEMORY, threads: int = 0) -> None:
         self._parts = tuple(parts)

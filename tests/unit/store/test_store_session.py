@@ -107,6 +107,20 @@ def test_memory_is_bounded(traced: str) -> None:
     assert any("--memory" in h for h in e.value.hints)
 
 
+def test_threads_may_ask_at_once(asked: Asked) -> None:
+    found: list[int] = []
+
+    def ask() -> None:
+        found.extend(asked.query("select count(*) from event").value() for _ in range(20))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == [len(EVENTS)] * 80
+
+
 def test_a_query_can_be_interrupted_from_another_thread(asked: Asked) -> None:
     done = threading.Event()
 
