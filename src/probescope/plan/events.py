@@ -53,24 +53,53 @@ def plan_replay(program: Program, recorded: Recorded, ways: Ways, *, pid: int = 
     findings = [*_unanswered(program, recorded), *_no_pid(program, recorded, pid)]
     if findings:
         raise ScriptError(findings)
-    numbers = site_numbers(program)
-    on_events = [c for c in program.clauses if not runs_itself(c)]
-    rows = ways(program, on_events)
-    kinds = [(c.id, n, _kinds(s)) for c in on_events for n, s in zip(numbers[c.id], c.sites, strict=True)]
+
+    def one(c: Clause, numbers: tuple[int, ...], row: str) -> Served:
+        why = f"a row at a time: {row}" if row else "over columns of many events at once"
+        choice = Choice(c.id, numbers, "replay", "evaluate", why)
+        return Served((RunOnEvents(c.id, row, pid),), choice, tuple(_kinds(s) for s in c.sites))
+
+    runs, choices, kinds = served(program, ways, one, "fired by probescope itself, by the time of the recording")
     wanted = dict.fromkeys(k for _, _, some in kinds for k in some)
-    steps: list[Step] = [ReadRecording(recorded.path, tuple(recorded.events[k].name for k in wanted))]
+    steps = (ReadRecording(recorded.path, tuple(recorded.events[k].name for k in wanted)), *runs)
+    plan = Plan("replay", choices, steps, _notes(program, recorded), sites=names_of_sites(program))
+    return StreamPlan(plan, kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """How a clause is. ``kinds``: of each of its sites, those of the events that fire it; none of a clause that is told
+    no events."""
+
+    steps: tuple[Step, ...]
+    choice: Choice
+    kinds: tuple[tuple[int, ...], ...] = ()
+
+
+def served(
+    program: Program,
+    ways: Ways,
+    one: Callable[[Clause, tuple[int, ...], str], Served],
+    own: str = "fired by probescope itself",
+) -> tuple[tuple[Step, ...], tuple[Choice, ...], tuple[tuple[int, int, tuple[int, ...]], ...]]:
+    """Steps, choices and kinds of all clauses. ``one``: serves a clause, by the numbers of its sites, and why it has to
+    run a row at a time. ``own``: why those are that probescope fires itself."""
+    numbers = site_numbers(program)
+    rows = ways(program, [c for c in program.clauses if not runs_itself(c)])
+    steps: list[Step] = []
     choices: list[Choice] = []
+    kinds: list[tuple[int, int, tuple[int, ...]]] = []
     for c in program.clauses:
         if runs_itself(c):
             steps += user_steps(c, numbers)
-            why = "fired by probescope itself, by the time of the recording"
-            choices.append(Choice(c.id, numbers[c.id], "user", "evaluate", why))
-        else:
-            steps.append(RunOnEvents(c.id, rows[c.id], pid))
-            why = f"a row at a time: {rows[c.id]}" if rows[c.id] else "over columns of many events at once"
-            choices.append(Choice(c.id, numbers[c.id], "replay", "evaluate", why))
-    plan = Plan("replay", tuple(choices), tuple(steps), _notes(program, recorded), sites=names_of_sites(program))
-    return StreamPlan(plan, tuple(kinds))
+            choices.append(Choice(c.id, numbers[c.id], "user", "evaluate", own))
+            continue
+        found = one(c, numbers[c.id], rows[c.id])
+        steps += found.steps
+        choices.append(found.choice)
+        if found.kinds:
+            kinds += [(c.id, n, some) for n, some in zip(numbers[c.id], found.kinds, strict=True)]
+    return tuple(steps), tuple(choices), tuple(kinds)
 
 
 def names_of_sites(program: Program) -> tuple[str, ...]:

@@ -29,14 +29,23 @@ from probescope.model.site import (
     TracepointAttach,
     UprobeAttach,
 )
-from probescope.plan.events import StreamPlan, Ways, for_bpf_alone, names_of_sites, refusals, runs_itself
+from probescope.plan.events import (
+    Served,
+    StreamPlan,
+    Ways,
+    for_bpf_alone,
+    names_of_sites,
+    refusals,
+    runs_itself,
+    served,
+)
 from probescope.plan.filters import LONGEST, Fetched, filtered, reason
 from probescope.plan.ftrace_counting import Counting
 from probescope.plan.mechanism import missing
 from probescope.plan.offers import ALWAYS, Offer, lacking
 from probescope.plan.perf import in_memory
 from probescope.plan.request import PlanRequest
-from probescope.plan.user import USER_CONTEXT, site_numbers, user_steps
+from probescope.plan.user import USER_CONTEXT
 
 CLOCK = "boot"
 """What ``nsecs`` is of."""
@@ -82,41 +91,27 @@ def plan_ftrace(
     findings = list(_unanswered(program, request, nested))
     if findings:
         raise ScriptError(findings)
-    numbers = site_numbers(program)
-    on_events = [c for c in program.clauses if not runs_itself(c)]
-    rows = ways(program, on_events)
     made = _Events(program, arch)
     counting = Counting(program, request, follow=follow)
-    kinds: list[tuple[int, int, tuple[int, ...]]] = []
-    choices: list[Choice] = []
-    runs: list[Step] = []
-    for c in program.clauses:
-        if runs_itself(c):
-            runs += user_steps(c, numbers)
-            choices.append(Choice(c.id, numbers[c.id], "user", "evaluate", "fired by probescope itself"))
-            continue
-        if counts := counting.steps(c, numbers[c.id]):
-            runs += counts
-            choices.append(counting.choice(c, numbers[c.id]))
-            continue
-        for number, site in zip(numbers[c.id], c.sites, strict=True):
-            kinds.append((c.id, number, (made.index(c, site, number),)))
-        runs.append(RunOnEvents(c.id, rows[c.id], 0 if follow else request.pid))
+
+    def one(c: Clause, numbers: tuple[int, ...], row: str) -> Served:
+        if counts := counting.steps(c, numbers):
+            return Served(tuple(counts), counting.choice(c, numbers))
+        kinds = tuple((made.index(c, site, number),) for number, site in zip(numbers, c.sites, strict=True))
         kind, cost = ("record", COST_NS) if isinstance(c.sites[0].attach, TracepointAttach) else ("probe", UPROBE_NS)
-        if _pair(c.sites[0], pairs):
-            told = f"the kernel pairs it with {_pair(c.sites[0], pairs)}; {reason(c, rows[c.id])}"
-            choices.append(Choice(c.id, numbers[c.id], "ftrace", "ftrace synthetic event", told, COST_NS))
-            continue
-        told = reason(c, rows[c.id], made.fetched(c.sites[0])) + counting.why_not(c)
-        choices.append(Choice(c.id, numbers[c.id], "ftrace", f"ftrace {kind}", told, cost))
+        told = reason(c, row, made.fetched(c.sites[0])) + counting.why_not(c)
+        choice = Choice(c.id, numbers, "ftrace", f"ftrace {kind}", told, cost)
+        return Served((RunOnEvents(c.id, row, 0 if follow else request.pid),), choice, kinds)
+
+    runs, choices, kinds = served(program, ways, one)
     if made.events and (request.pid or follow or _asks_for_tasks(program)):
         made.tasks()
     steps: tuple[Step, ...] = (*made.defined, *pairs, *made.traced(), *runs)
     if made.events or any(isinstance(s, CountInKernel) for s in runs):
         buffer = max(64, min(BUFFER_KB, MOST_BUFFERS_KB // len(request.cpus)))
-        stacks = any(needs(c).stacks for c in on_events)
+        stacks = any(needs(c).stacks for c in program.clauses if not runs_itself(c))
         steps = (MakeInstance(CLOCK, buffer, request.pid, follow, stacks), *steps)
-    return StreamPlan(Plan("ftrace", tuple(choices), steps, sites=names_of_sites(program)), tuple(kinds))
+    return StreamPlan(Plan("ftrace", choices, steps, sites=names_of_sites(program)), kinds)
 
 
 def _pair(site: Site, pairs: tuple[PairInKernel, ...]) -> str:

@@ -10,7 +10,7 @@ from probescope.errors import ScriptError
 from probescope.frozen import replace
 from probescope.ir.needs import Needs, needs
 from probescope.ir.program import Clause, Program
-from probescope.model.plan import Choice, Plan, RunOnEvents, SampleEvent, Step
+from probescope.model.plan import Choice, Plan, RunOnEvents, SampleEvent
 from probescope.model.site import (
     Constant,
     FentryAttach,
@@ -23,13 +23,22 @@ from probescope.model.site import (
     TracepointAttach,
     UprobeAttach,
 )
-from probescope.plan.events import StreamPlan, Ways, for_bpf_alone, names_of_sites, refusals, runs_itself
+from probescope.plan.events import (
+    Served,
+    StreamPlan,
+    Ways,
+    for_bpf_alone,
+    names_of_sites,
+    refusals,
+    runs_itself,
+    served,
+)
 from probescope.plan.filters import filtered, reason
 from probescope.plan.ladder import site_features
 from probescope.plan.mechanism import missing
 from probescope.plan.offers import ALWAYS, Offer, lacking
 from probescope.plan.request import PlanRequest
-from probescope.plan.user import USER_CONTEXT, site_numbers, user_steps
+from probescope.plan.user import USER_CONTEXT
 
 PERF_TYPE_TRACEPOINT = 2
 COST_NS = 680
@@ -49,24 +58,16 @@ def plan_perf(program: Program, request: PlanRequest, ways: Ways) -> StreamPlan:
     findings = list(_unanswered(program, request))
     if findings:
         raise ScriptError(findings)
-    numbers = site_numbers(program)
-    on_events = [c for c in program.clauses if not runs_itself(c)]
-    rows = ways(program, on_events)
     events: list[SampleEvent] = []
-    kinds: list[tuple[int, int, tuple[int, ...]]] = []
-    choices: list[Choice] = []
-    runs: list[Step] = []
-    for c in program.clauses:
-        if runs_itself(c):
-            runs += user_steps(c, numbers)
-            choices.append(Choice(c.id, numbers[c.id], "user", "evaluate", "fired by probescope itself"))
-            continue
-        for number, site in zip(numbers[c.id], c.sites, strict=True):
-            kinds.append((c.id, number, (_number(events, _sampled(c, site, number, request)),)))
-        runs.append(RunOnEvents(c.id, rows[c.id], request.pid))
-        choices.append(Choice(c.id, numbers[c.id], "perf", "perf sample", reason(c, rows[c.id]), COST_NS))
-    steps = (*events, *runs)
-    return StreamPlan(Plan("perf", tuple(choices), steps, sites=names_of_sites(program)), tuple(kinds))
+
+    def one(c: Clause, numbers: tuple[int, ...], row: str) -> Served:
+        sites = zip(numbers, c.sites, strict=True)
+        kinds = tuple((_number(events, _sampled(c, site, number, request)),) for number, site in sites)
+        choice = Choice(c.id, numbers, "perf", "perf sample", reason(c, row), COST_NS)
+        return Served((RunOnEvents(c.id, row, request.pid),), choice, kinds)
+
+    runs, choices, kinds = served(program, ways, one)
+    return StreamPlan(Plan("perf", choices, (*events, *runs), sites=names_of_sites(program)), kinds)
 
 
 def _number(events: list[SampleEvent], wanted: SampleEvent) -> int:
