@@ -11,6 +11,7 @@ from formats_tracemaker import Maker, events
 
 from probescope.errors import UsageError
 from probescope.formats.tracedat import open_tracedat
+from probescope.formats.tracing.symbols import Symbols
 from probescope.views.tracecmd.choosing import Choice, Chooser, moved, selected
 from probescope.views.tracecmd.filter_text import Binary, Name, Unary, Value, parse
 from probescope.views.tracecmd.filtering import Filters
@@ -154,3 +155,11 @@ def test_losses_stay_before_the_next_event():
         some = selected(batch, np.array([0, 3]))
         assert [(i, r.count) for i, r in some.between] == [(1, 5)]
         assert some.count == 2
+
+
+def test_absolute_symbols_name_no_function():
+    """x86 lists places of per-CPU variables so; the end of a stack, 0x7fffffff, lies behind them."""
+    text = "0000000000000000 A __per_cpu_start\n0000000000038000 a __per_cpu_end\n"
+    symbols = Symbols(text + "ffffffff81000000 T f\nffffffff82000000 T g\n")
+    assert symbols.name(0x7FFFFFFF) is None
+    assert symbols.name(0xFFFFFFFF81000010) == ("f", 0xFFFFFFFF81000000)

@@ -17,7 +17,8 @@ from probescope.formats.tracing.lexer import unescaped
 MOST_SYMBOLS = 1 << 22
 MOST_FORMATS = 1 << 18
 MOST_KEPT = 1 << 16
-_SYMBOL = re.compile(r"^([0-9a-fA-F]{1,16})[ \t]+\S[ \t]+(\S{1,512})(?:[ \t]+(\[[^\]\n]{1,64}\]))?", re.MULTILINE)
+#: Without absolute ones: x86 has places of per-CPU variables among them, and 0x7fffffff would be such a function.
+_SYMBOL = re.compile(r"^([0-9a-fA-F]{1,16})[ \t]+[^\sAa][ \t]+(\S{1,512})(?:[ \t]+(\[[^\]\n]{1,64}\]))?", re.MULTILINE)
 _FORMAT = re.compile(r'^(?:0x)?([0-9a-fA-F]{1,16})[ \t]*:[ \t]*"(.*)"[ \t]*$', re.MULTILINE)
 
 
