@@ -99,7 +99,11 @@ def plan_ftrace(
             return Served(tuple(counts), counting.choice(c, numbers))
         kinds = tuple((made.index(c, site, number),) for number, site in zip(numbers, c.sites, strict=True))
         kind, cost = ("record", COST_NS) if isinstance(c.sites[0].attach, TracepointAttach) else ("probe", UPROBE_NS)
-        told = reason(c, row, made.fetched(c.sites[0])) + counting.why_not(c)
+        if pair := _pair(c.sites[0], pairs):
+            kind, cost = "synthetic event", COST_NS
+            told = f"the kernel pairs it with {pair}; {reason(c, row)}"
+        else:
+            told = reason(c, row, made.fetched(c.sites[0])) + counting.why_not(c)
         choice = Choice(c.id, numbers, "ftrace", f"ftrace {kind}", told, cost)
         return Served((RunOnEvents(c.id, row, 0 if follow else request.pid),), choice, kinds)
 
