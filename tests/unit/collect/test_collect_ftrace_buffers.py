@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from probescope.collect.ftrace.about import _cmdlines
 from probescope.collect.ftrace.buffers import Buffers, loss_of
 from probescope.collect.ftrace.record_plan import BufferPlan, CpuLoss, EventChoice, TracePlan
 from probescope.errors import SessionError, UsageError
@@ -194,6 +195,12 @@ def test_whole_systems_are_switched_at_once_and_ours_left_out():
             ("events/sched/sched_switch/enable", "0"),
         ]
         assert buffers.enabled == {"sched": {"sched_switch", "sched_waking"}}
+
+
+def test_a_thread_has_one_name():
+    """Names may have blanks; the last of two is what it is called now."""
+    text = b"217 probescope\n  5 kworker/0:0 x\n217 cat\n9 a\xff\n\n"
+    assert _cmdlines(text) == b"217 cat\n  5 kworker/0:0 x\n9 a\xff\n"
 
 
 def test_losses_of_a_cpu():

@@ -39,7 +39,7 @@ def head(enabled: Mapping[str, Iterable[str]], clock: str, version: int, compres
         formats=formats,
         kallsyms=machine.kallsyms(),
         printk=_bytes("printk_formats"),
-        cmdlines=_bytes("saved_cmdlines"),
+        cmdlines=_cmdlines(_bytes("saved_cmdlines")),
         clock=clock or "local",
     )
 
@@ -50,6 +50,12 @@ def _formats(system: str, names: Iterable[str]) -> tuple[str, ...]:
         with suppress(KernelError):  # an event may go with its module
             out.append(tracefs.event_format(system, name))
     return tuple(out)
+
+
+def _cmdlines(text: bytes) -> bytes:
+    """``PID COMM`` a line. The kernel may list a thread twice, before and after its exec; of two, readers take any."""
+    last = {line.strip().partition(b" ")[0]: line for line in text.split(b"\n") if line.strip()}
+    return b"".join(line + b"\n" for line in last.values())
 
 
 def _bytes(file: str) -> bytes:
