@@ -11,6 +11,7 @@ function for the line that declares it, the entry of an inlined call for the lin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -27,6 +28,9 @@ from probescope.debuginfo.dwarf_unit import Unit
 from probescope.errors import DwarfError
 
 MAX_UNITS = 4096
+_LEVEL = re.compile(r"(?<=\s)-O(\w?)(?=\s|$)")
+SEARCHED = 1 << 25
+"""Bytes of .debug_info that are searched for more functions of a name that symbol tables know already."""
 _CODE = frozenset({c.TAG_SUBPROGRAM, c.TAG_INLINED})
 
 
@@ -208,7 +212,8 @@ class Functions:
             if die is not None:
                 known = True
                 yield die
-        if not known:
+        info = self.finder.dwarf.section(".debug_info")
+        if not known or (info is not None and info.size <= SEARCHED):
             yield from definitions(self.finder, name)
 
     def entries(self, die: Die, *, inlined: bool, skip: bool) -> Iterator[tuple[Spot, Die]]:
@@ -238,7 +243,11 @@ class Functions:
 
 
 def optimised(function: Die) -> bool:
-    """Whether places of parameters are told by instruction, from the first one on."""
+    """Whether places of variables are told by instruction, from the first one on. Compilers tell how they were called;
+    where they do not, the places of parameters show it."""
+    flags = _LEVEL.findall(function.unit.root.text(c.AT_PRODUCER))
+    if flags:
+        return str(flags[-1]) != "0"
     params = [p for p in function.children(c.TAG_PARAM) if p.has(c.AT_LOCATION)]
     return not any(p.block(c.AT_LOCATION) is not None for p in params)
 

@@ -82,6 +82,9 @@ class ProgramTarget:
 
     def symbol_addresses(self, name: str) -> list[int]:
         found = [f.address for f in elf_places.definitions(self.binary, name)]
+        if self.binary.elf.symtab() is None and self.binary.debug is not None:
+            local = self.binary.debug.symbols().find_all(name)
+            found += [s.address for s in local if s.is_defined and s.is_function and s.address not in found]
         if not found and ("::" in name or "(" in name):
             found = [f.address for f in self.binary.demangled(name)]
         return found
