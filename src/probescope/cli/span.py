@@ -1,0 +1,113 @@
+"""``probescope span``: how long a piece of code takes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from probescope.cli.parsing import Parser, add_format, process_id
+from probescope.errors import UsageError
+
+if TYPE_CHECKING:
+    from probescope.live import LiveSession
+    from probescope.views.span.points import Point
+
+EXAMPLES = """examples:
+  probescope span parse_config -x ./server -- ./server -t            a function, from end to end
+  probescope span main.c:120 to main.c:140 -x ./prog -- ./prog       between two lines
+  probescope span main.c:120,main.c:131,main.c:140 -x ./prog -p 312  the time of each leg
+  probescope span readline --by comm -x bash --seconds 10
+  probescope span vfs_read --by comm --seconds 1                     of the kernel
+  probescope span tracepoint:syscalls:sys_enter_fsync to tracepoint:syscalls:sys_exit_fsync --seconds 5
+"""
+
+
+def parser() -> Parser:
+    p = Parser("span", "Measure how long a function takes, or the code between points.", EXAMPLES)
+    p.add_argument("points", nargs="+", metavar="POINT", help="FUNC; A to B; A,B,C: FUNC+0x1f, FUNC%%return, FILE:LINE")
+    p.add_argument("-x", "--exec", metavar="FILE", help="points of this program or library; of the kernel without")
+    p.add_argument("-p", "--pid", type=process_id, metavar="PID", help="only in this process")
+    p.add_argument("--by", default="", metavar="EXPR", help="totals apart by an expression at the start: comm, arg0")
+    p.add_argument("--filter", default="", metavar="EXPR", help="only spans that begin with this: 'arg1 > 100'")
+    p.add_argument("--nested", action="store_true", help="of A to B: they come inside of each other, as calls do")
+    p.add_argument("--seconds", type=float, metavar="N", help="for so long; without, until Ctrl-C or the command ends")
+    p.add_argument("--show-program", action="store_true", help="print the program that measures, for run, and no more")
+    add_format(p, "text (default) or json, one document for each leg")
+    return p
+
+
+def main(argv: list[str]) -> int:
+    words, command = _cut(argv)
+    args = parser().parse_intermixed_args(words)
+    points = _points(args)
+    text = _program(points, args)
+    if args.show_program:
+        sys.stdout.write(text + "\n")
+        return 0
+    import shlex
+
+    from probescope.api import Request, build
+    from probescope.cli.parsing import command_words
+    from probescope.live import LiveSession
+
+    line = shlex.join(command_words(command)) if command else ""
+    built = build(Request(text, name="span", pid=args.pid or 0, command=line, signals=True))
+    with LiveSession(built) as session:
+        _wait(session, args.seconds)
+        session.stop()
+        maps = session.maps
+        code = session.exit_code
+    _show(maps, points, args)
+    for kind, count in session.lost.items():
+        if count:
+            sys.stderr.write(f"WARNING: {count:,} {kind}\n")
+    return code
+
+
+def _cut(argv: list[str]) -> tuple[list[str], list[str]]:
+    """What stands behind ``--`` is a command."""
+    at = argv.index("--") if "--" in argv else len(argv)
+    return argv[:at], argv[at + 1 :]
+
+
+def _points(args: Namespace) -> list[Point]:
+    from probescope.views.span.points import between
+    from probescope.views.whois.subjects import program
+
+    return between(args.points, program(args.exec) if args.exec else None)
+
+
+def _program(points: list[Point], args: Namespace) -> str:
+    from probescope.views.span import program
+
+    whole = len(points) == 2 and points[1].text == f"{points[0].text}%return"
+    if args.nested and len(points) != 2:
+        raise UsageError("--nested is of two points", hints=["A to B"])
+    if whole or args.nested:
+        return program.nested(points[0], points[1], args.by, args.filter)
+    return program.legs(points, args.by, args.filter)
+
+
+def _wait(session: LiveSession, seconds: float | None) -> None:
+    if seconds is not None:
+        session.wait(seconds)
+        return
+    while session.running:
+        session.wait(60)
+
+
+def _show(maps: dict[str, object], points: list[Point], args: Namespace) -> None:
+    from probescope.views.span import legs
+
+    found = legs.totals(maps)
+    if args.format == "json":
+        for document in legs.documents(found, points, args.by):
+            sys.stdout.write(json.dumps(document) + "\n")
+        return
+    for piece in legs.told(found, points, args.by):
+        sys.stdout.write(piece)
+    if not found:
+        sys.stdout.flush()
+        sys.stderr.write("WARNING: no span began and ended meanwhile\n")

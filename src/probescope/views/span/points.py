@@ -1,0 +1,96 @@
+"""Points of code as people write them.
+
+FUNC  FUNC+0x1f  FUNC%return  FILE:LINE  0xADDRESS      of the file that -x names
+FUNC  FUNC+0x1f  FUNC%return                             of the kernel
+uprobe:...  tracepoint:...  usdt:...                     any probe, as it is
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from probescope.errors import DwarfError, UsageError
+from probescope.frozen import dataclass
+from probescope.model.probe import SHORT_NAMES, SOURCES
+
+if TYPE_CHECKING:
+    from probescope.views.whois.images import Program
+
+MOST_POINTS = 32
+MOST_COPIES = 64
+_LINE = re.compile(r"(?P<path>[^:]*\.[A-Za-z+]{1,4}):(?P<line>\d{1,7})\Z")
+_FUNCTION = re.compile(r"(?P<name>[A-Za-z_$][\w.$]*)(?P<more>\+(?:0x[0-9a-fA-F]+|\d+))?(?P<back>%return)?\Z")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{1,16}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """``text`` as it was written; ``probes``: more than one where a line has several copies in code."""
+
+    text: str
+    probes: tuple[str, ...]
+
+    @property
+    def probe(self) -> str:
+        return ",".join(self.probes)
+
+
+def point(text: str, program: Program | None) -> Point:
+    """Raises UsageError for what is no point, DwarfError where lines are asked for and nothing tells them."""
+    text = text.strip()
+    head = text.partition(":")[0]
+    if ":" in text and (head in SOURCES or head in SHORT_NAMES):
+        return Point(text, (text,))
+    line = _LINE.match(text)
+    if line is not None:
+        return Point(text, _of_line(line["path"], int(line["line"]), program))
+    if _ADDRESS.match(text) and program is not None:
+        return Point(text, (f"uprobe:{program.title}:{text}",))
+    found = _FUNCTION.match(text)
+    if found is None or (found["more"] and found["back"]):
+        hints = ["FUNC, FUNC+0x1f, FUNC%return, FILE:LINE, 0xADDRESS, or a probe as list shows it"]
+        raise UsageError(f"'{text}' is no point of code", hints=hints)
+    return Point(text, (_of_function(found, program),))
+
+
+def _of_line(path: str, line: int, program: Program | None) -> tuple[str, ...]:
+    from probescope.views.whois.places import by_line
+
+    if program is None:
+        raise UsageError(f"{path}:{line} is a line of which program?", hints=["-x FILE names it"])
+    found = by_line(program, path, line)
+    if not found:
+        raise DwarfError(f"no code comes from {path}:{line}", file=program.title)
+    return tuple(f"uprobe:{program.title}:{f.where.address:#x}" for f in found[:MOST_COPIES])
+
+
+def _of_function(found: re.Match[str], program: Program | None) -> str:
+    back = bool(found["back"])
+    name = found["name"] + (found["more"] or "")
+    if program is None:
+        return f"{'kretprobe' if back else 'kprobe'}:{name}"
+    site = program.binary.function(found["name"])
+    if site is None:
+        raise UsageError(
+            f"no function {found['name']} in {program.title}", hints=program.binary.suggestions(found["name"])
+        )
+    if found["more"]:
+        return f"uprobe:{program.title}:{site.address + int(found['more'], 0):#x}"
+    return f"{'uretprobe' if back else 'uprobe'}:{program.title}:{name}"
+
+
+def between(words: list[str], program: Program | None) -> list[Point]:
+    """``FUNC``: from where it is entered to its return. ``A to B``, ``A,B,C``. Raises UsageError."""
+    text = " ".join(words)
+    parts = [p for p in re.split(r"\s+to\s+|,", text) if p.strip()]
+    if len(parts) > MOST_POINTS:
+        raise UsageError(f"there are {len(parts)} points, at most {MOST_POINTS} are measured at once")
+    if len(parts) == 1:
+        name = parts[0].strip()
+        if _FUNCTION.match(name) is None or "+" in name or "%" in name:
+            raise UsageError(f"from '{name}' to where?", hints=["A to B; a function's name alone is all of it"])
+        parts.append(f"{name}%return")
+    if not parts:
+        raise UsageError("what is measured?", hints=["FUNC, or A to B"])
+    return [point(p, program) for p in parts]
