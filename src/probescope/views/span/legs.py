@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.model.visible import visible
 from probescope.views.latency.text import histogram, span
-from probescope.views.latency.totals import Total
 from probescope.views.span.program import WHOLE
 
 if TYPE_CHECKING:
+    from probescope.views.latency.totals import Total
     from probescope.views.span.points import Point
 
 Leg = tuple[int, int]
@@ -19,6 +19,8 @@ PERCENTILES = ((0.5, "p50"), (0.9, "p90"), (0.99, "p99"))
 
 def totals(maps: Mapping[str, Any]) -> dict[tuple[Leg, Any], Total]:
     """By leg and key: numbers of the first and last point. ``maps`` as ``LiveSession.maps`` gives them."""
+    from probescope.views.latency.totals import Total
+
     out: dict[tuple[Leg, Any], Total] = {}
     for key, stats in (maps.get("@sum") or {}).items():
         first, last, by = key
@@ -39,6 +41,8 @@ def name(leg: Leg, points: Sequence[Point]) -> str:
 
 def told(found: Mapping[tuple[Leg, Any], Total], points: Sequence[Point], by: str, most: int = 20) -> Iterator[str]:
     """Legs in the order of the code, the whole last; below each its keys, the longest total first."""
+    from probescope.views.latency.totals import Total
+
     merged: dict[Leg, Total] = {}
     for (leg, _), total in found.items():
         merged.setdefault(leg, Total()).merge(total)
