@@ -51,7 +51,7 @@ SCENES = (
         "Where does the CPU time go?",
         (
             ("profile:hz:99 /pid/ {", "99 times a second on every CPU that is not idle,"),
-            ("  @stacks[comm, kstack(6), ustack(1)] = count();", "  count program, kernel stack, function of the program"),
+            ("  @stacks[comm, kstack(6), ustack(1)] = count();", "  count program, kernel stack, function"),
             ("}", ""),
             ("end { print(@stacks, 4); clear(@stacks); }", "at the end, the four hottest"),
         ),

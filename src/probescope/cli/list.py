@@ -47,7 +47,8 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     args = parser().parse_intermixed_args(argv)
-    patterns = [_AS_PERF.get(p, p) for p in args.patterns] or ["*"]
+    asked: list[str] = args.patterns or ["*"]
+    patterns = [_AS_PERF.get(p, p) for p in asked]
     dirs = debug_dirs(args.debuginfo)
     return show(*patterns, verbose=args.verbose, pid=args.pid, as_json=args.format == "json", dirs=dirs)
 

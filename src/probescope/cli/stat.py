@@ -269,7 +269,9 @@ def _counted(args: argparse.Namespace, request: StatRequest, out: TextIO) -> int
 def _around(command: str | None, *, sync: bool = False) -> None:
     """Raises UsageError where it fails."""
     if command:
-        code = os.waitstatus_to_exitcode(os.system(command))  # noqa: S605 - the user's own words for the shell
+        import subprocess
+
+        code = subprocess.run(command, shell=True, check=False).returncode  # noqa: S602 - the user's own words
         if code:
             raise UsageError(f"'{command}' ended with {code}")
     if sync:
