@@ -11,7 +11,7 @@ thread and CPU, places once for each address, stacks once for each different one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from probescope.frozen import dataclass
@@ -76,6 +76,7 @@ class ScriptView:
     def __init__(self, told: Told, traces: Traces, choice: Choice) -> None:
         self._told, self._traces, self._choice = told, traces, choice
         self._places: dict[int, tuple[Frame, str]] = {}  # with the frame, so that no other one has its identity
+        self._lines: dict[int, str] = {}  # the same as lines of a stack
         self._blocks: dict[int, bytes] = {}
         head = changed(set(choice.fields or HEAD), choice.changes)
         self._sides = Sides(choice.sides, self._time, head) if choice.sides else None
@@ -262,8 +263,16 @@ class ScriptView:
         blocks = self._blocks
         for n in set(numbers) - blocks.keys():
             frames = self._told.frames(n)[: self._choice.max_stack] if n >= 0 else ()
-            blocks[n] = _bytes("\n" + "".join(f"\t{self._place(f, shown)}\n" for f in frames))
+            blocks[n] = _bytes("\n" + self._frames(frames, shown))
         return [blocks[n] for n in numbers]
+
+    def _frames(self, frames: Sequence[Frame], shown: set[str]) -> str:
+        known = self._lines
+        try:
+            return "".join([known[id(f)] for f in frames])
+        except KeyError:
+            known.update((id(f), f"\t{self._place(f, shown)}\n") for f in frames)
+            return "".join([known[id(f)] for f in frames])
 
     def _place(self, frame: Frame, shown: set[str]) -> str:
         """Frames are few objects, of which ``Told`` gives the same again and again: a hash of all that they hold would

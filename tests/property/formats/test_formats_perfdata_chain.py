@@ -119,3 +119,30 @@ def test_heaps_hold_what_lies_in_them(seed: int, raw: bool, faults: int) -> None
     assert plain.damage == together.damage
     assert plain.stats == together.stats
     assert faults or fewer < rows / 4
+
+
+PACKED = st.tuples(st.sampled_from([81, 81, 81, 68, 9]), st.integers(0, 60))
+
+
+@given(st.lists(PACKED, min_size=1, max_size=300), st.sampled_from([1, 100, 1 << 14]))
+@settings(max_examples=100, deadline=None)
+def test_compiled_loop_takes_out_what_compressed_records_carry(records: list[tuple[int, int]], most: int) -> None:
+    """A byte of a zstd stream too many or too few, and nothing behind it can be read: the payloads come one after the
+    other, up to the first record that is no part of the run."""
+    data, carried, places = b"", [b""], [0]
+    going = True
+    for kind, size in records:
+        payload = b"" if kind == 68 else bytes(range(size))
+        going = going and kind != 9 and not (kind == 81 and len(b"".join(carried)) >= most)
+        data += (kind | (8 + len(payload)) << 48).to_bytes(8, "little") + payload
+        if going:
+            places.append(len(data))
+            carried.append(payload)
+    found, pieces, rounds, ended, at = chain.squeezed(data, most)
+    assert (found, at) == (b"".join(carried), places[-1])
+    kinds = [kind for kind, _ in records[: len(places) - 1]]
+    assert (pieces, rounds) == (kinds.count(81), kinds.count(68))
+    assert ended == (kinds[-1:] == [68])
+    cut, *_, there = chain.squeezed(data[:-1], most)
+    assert found.startswith(cut)
+    assert there <= at

@@ -31,6 +31,9 @@ def compiled(name: str) -> ModuleType | None:
 
 
 CHAIN: Chain | None = getattr(compiled("chain"), "chain", None)
+SQUEEZED: Callable[[bytes, int], tuple[bytes, int, int, bool, int]] | None = getattr(
+    compiled("chain"), "squeezed", None
+)
 LARGE = 64
 """Words of records on average, from which on looking at them where they lie is faster than a copy of all."""
 

@@ -51,3 +51,30 @@ def chain(data: bytes, time_at: i64) -> tuple[bytes, bytes, bytes, bytes, bytes,
             write_i64_le(own, at >> 3)
         at += size
     return places.getvalue(), times.getvalue(), others.getvalue(), own.getvalue(), rounds.getvalue(), int(at >> 3)
+
+
+def squeezed(data: bytes, most: i64) -> tuple[bytes, int, int, bool, int]:
+    """``data``: of a little-endian file from the start of a record on. What the COMPRESSED records there carry, put
+    together, past ends of rounds, until that is ``most`` bytes or another record comes, or one that goes on behind the
+    last byte; how many records and how many rounds; whether a round was the last; and where the next record begins."""
+    out = BytesWriter()
+    at: i64 = 0
+    records: i64 = 0
+    rounds: i64 = 0
+    end: i64 = len(data)
+    ended = False
+    while at + 8 <= end:
+        head = read_i64_le(data, at)
+        size: i64 = (head >> 48) & 0xFFFF
+        kind: i64 = head & 0xFFFFFFFF
+        if kind == 81 and size >= 8 and at + size <= end and len(out) < most:
+            out.write(data[at + 8 : at + size])
+            records += 1
+            ended = False
+        elif kind == 68 and size == 8:
+            rounds += 1
+            ended = True
+        else:
+            break
+        at += size
+    return out.getvalue(), int(records), int(rounds), ended, int(at)

@@ -245,19 +245,24 @@ def joined(going: list[Held], pool: Pool) -> Rows:
 
 
 def moved(rows: Rows, target: Buffer, place: int) -> Places:
-    """Copy the records to word ``place`` of ``target``; where they are there. What lies together is copied together."""
-    size = rows.size
+    """Copy the records to word ``place`` of ``target``, in the order in which they lie; where they are there. What lies
+    together is copied together."""
+    order = rows.at.argsort()
+    sizes = rows.size
+    at, size = rows.at[order], sizes[order]
     end = place + np.cumsum(size)
-    breaks = np.flatnonzero(rows.at[1:] != (rows.at + size)[:-1]) + 1
+    breaks = np.flatnonzero(at[1:] != (at + size)[:-1]) + 1
     firsts = np.append(0, breaks)
     lasts = np.append(breaks, len(size)) - 1
     to = (end - size)[firsts].tolist()
     source, words = rows.buffer.data, rows.buffer.words
-    for start, stop, at in zip(rows.at[firsts].tolist(), (rows.at + size)[lasts].tolist(), to, strict=True):
-        target.data[at * 8 : (at + stop - start) * 8] = source[start * 8 : stop * 8]
+    for start, stop, here in zip(at[firsts].tolist(), (at + size)[lasts].tolist(), to, strict=True):
+        target.data[here * 8 : (here + stop - start) * 8] = source[start * 8 : stop * 8]
         if target.big:
-            target.words[at : at + stop - start] = words[start:stop]
-    return end - size
+            target.words[here : here + stop - start] = words[start:stop]
+    found = np.empty_like(rows.at)
+    found[order] = end - size
+    return found
 
 
 def compact(held: Held) -> Held:

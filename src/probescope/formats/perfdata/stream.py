@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from probescope.formats.perfdata import records as r
-from probescope.formats.perfdata.blocks import LARGE, Block, block_of, merged
+from probescope.formats.perfdata.blocks import LARGE, SQUEEZED, Block, block_of, merged
 from probescope.formats.perfdata.buffers import ROOM, Buffer, Pool
 from probescope.formats.perfdata.damage import Tally
 from probescope.formats.perfdata.zstd import Inflate
@@ -275,6 +275,20 @@ class Stream:
         """A run of COMPRESSED records and rounds, inflated at once: many a recording has a round for each few records.
         Only the round at its end is kept; that one counts for all before it."""
         start = self.here
+        data, records, rounds, ended = self.squeezed()
+        self.count(r.COMPRESSED, records)
+        self.count(r.FINISHED_ROUND, rounds)
+        yield from self.inflated(data, start)
+        if ended:
+            self.round_marks.append(len(self.flat))
+
+    def squeezed(self) -> tuple[bytes, int, int, bool]:
+        """What they carry, past them; numbers of records and of rounds; whether a round was the last."""
+        if SQUEEZED is not None and not self.big:
+            found = SQUEEZED(self.buffer[self.at : self.at + 2 * RUN].tobytes(), RUN)
+            if found[4]:
+                self.at += found[4]
+                return found[:4]
         view, at, end, unpack = self.buffer.data, self.at, len(self.buffer), self.header.unpack_from
         pieces: list[memoryview] = []
         rounds = total = 0
@@ -291,11 +305,7 @@ class Stream:
             ended = kind == r.FINISHED_ROUND
             at += size
         self.at = at
-        self.count(r.COMPRESSED, len(pieces))
-        self.count(r.FINISHED_ROUND, rounds)
-        yield from self.inflated(b"".join(pieces), start)
-        if ended:
-            self.round_marks.append(len(self.flat))
+        return b"".join(pieces), len(pieces), rounds, ended
 
     def compressed2(self, size: int) -> Iterator[Block]:
         start = self.here
