@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   probescope args readline -x bash            declared, if debug information is there, or else guessed
   probescope args 0x4f20 -x /usr/sbin/nginx   a function without a name
-  probescope args 0x4f20 -x /usr/sbin/nginx -p $(pidof -s nginx)   with values that are passed while it runs
+  probescope args 0x4f20 -x /usr/sbin/nginx -p 312   with values that are passed while it runs
   probescope args vfs_read                    of the kernel, by its BTF
 """
 HITS = 100

@@ -48,14 +48,21 @@ def _seconds(text: str) -> float:
     return _bounded(text, "seconds", 1e7)
 
 
-def main(argv: list[str]) -> int:
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    """What stands behind ``--`` is a command."""
     cut = argv.index("--") if "--" in argv else len(argv)
     args = parser().parse_args(argv[:cut])
+    args.command = tuple(argv[cut + 1 :])
+    return args
+
+
+def main(argv: list[str]) -> int:
+    args = parse_arguments(argv)
     event, trigger = asked(args)
     if args.input:
         show(recorded(args.input, event, trigger), args)
         return 0
-    found, code = count(event, trigger, tuple(argv[cut + 1 :]), args.seconds)
+    found, code = count(event, trigger, args.command, args.seconds)
     show(found, args)
     return code
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   probescope whois 'cannot access %s' -x ls            a format, or a part of one
   probescope whois "bash: foo: command not found" -x bash
-  probescope whois 'no such table' -p $(pidof sqlite3)  all files of a process
+  probescope whois 'no such table' -p 312             all files of a process
   probescope whois 'Out of memory: Killed process'      the kernel and its modules
   probescope whois 0xffffffff81234567                   an address of the kernel
   probescope whois 0x1234 -x PROGRAM                    an address of a file
