@@ -409,8 +409,10 @@ def test_probes_of_a_recording(tmp_path: Path) -> None:
 
 
 def test_only_we_may_read_it(tmp_path: Path) -> None:
+    """Nor are the names of programs beside it anybody's."""
     record("-o", str(tmp_path / "x"), "-e", "page-faults", "--", "true")
-    assert os.stat(tmp_path / "x").st_mode & 0o777 == 0o600
+    for name in ("x", "x.symbols"):
+        assert os.stat(tmp_path / name).st_mode & 0o777 == 0o600
 
 
 # --- whom

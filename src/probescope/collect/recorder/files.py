@@ -31,7 +31,7 @@ def written_attr(attr: PerfAttr) -> Attr:
     return Attr(**{name: getattr(attr, name) for name in _SHARED}, flags=attr.flags)
 
 
-def _private(path: str, flags: int) -> int:
+def private(path: str, flags: int) -> int:
     """What was recorded is nobody else's business, as with perf. What is there already stays as it is."""
     return os.open(path, flags, 0o600)
 
@@ -67,7 +67,7 @@ class Files:
         else:
             self._keep_old()
             try:
-                self._file = io.FileIO(r.output, "w", opener=_private)
+                self._file = io.FileIO(r.output, "w", opener=private)
             except OSError as e:
                 raise UsageError(f"cannot write {r.output}: {e.strerror}", hints=["-o FILE names another"]) from None
             self._writer = PerfDataWriter(self._file, self._written, level=r.level)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from probescope.collect.recorder.files import Files
+from probescope.collect.recorder.files import Files, private
 from probescope.collect.recorder.hits import Hits, hits_of
 from probescope.collect.recorder.opening import SIDE, RingEvent
 from probescope.collect.recorder.request import RecordRequest, Written
@@ -137,5 +137,5 @@ def _symbols(request: RecordRequest, hits: Hits) -> list[SavedSymbols | SavedFra
 
 def _write_symbols(path: str, symbols: Sequence[SavedSymbols | SavedFrames]) -> None:
     """Beside a file that is whole without them."""
-    with suppress(OSError), open(path, "wb") as f:
+    with suppress(OSError), open(path, "wb", opener=private) as f:
         write_symbols(f, symbols)
