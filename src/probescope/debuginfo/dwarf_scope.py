@@ -41,11 +41,13 @@ class Variable(NamedTuple):
 
 
 class Scopes:
-    """Of one file. ``cfa``: where the canonical frame address of an instruction is, ``None`` if nobody knows. Raises
-    ``DwarfError``."""
+    """Of one file. ``cfa``: where the canonical frame address of an instruction is, ``None`` if nobody knows.
+    ``preamble``: bytes of a function's first instructions that change nothing. Raises ``DwarfError``."""
 
-    def __init__(self, finder: Finder, arch: Arch, cfa: Callable[[int], ex.Near | None]) -> None:
-        self.finder, self.arch, self._cfa = finder, arch, cfa
+    def __init__(
+        self, finder: Finder, arch: Arch, cfa: Callable[[int], ex.Near | None], preamble: Callable[[int], int]
+    ) -> None:
+        self.finder, self.arch, self._cfa, self._preamble = finder, arch, cfa, preamble
         self._chains: dict[int, tuple[Die, ...]] = {}
 
     def around(self, address: int) -> tuple[Die, ...]:
@@ -137,10 +139,16 @@ class Scopes:
         whole = die.block(c.AT_LOCATION)
         if whole is not None:
             return whole
-        for low, high, part in dwarf_ranges.locations(die, c.AT_LOCATION):
+        parts = dwarf_ranges.locations(die, c.AT_LOCATION)
+        for low, high, part in parts:
             if low <= address < high:
                 return part
-        return b""
+        function = next(iter(self.around(address)), None)
+        if function is None or entry_of(function) != address:
+            return b""
+        # compilers tell of parameters from behind the call of __fentry__, or the endbr64
+        last = address + self._preamble(address)
+        return next((part for low, _, part in parts if address < low <= last), b"")
 
     def _evaluate(self, expression: bytes, unit: Unit, address: int) -> ex.Place | None:
         function = next(iter(self.around(address)), None)

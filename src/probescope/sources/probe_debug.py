@@ -49,6 +49,10 @@ class Target(Protocol):
 
     def cfa(self, address: int) -> ex.Near | None: ...
 
+    def preamble(self, address: int) -> int:
+        """Bytes at the beginning of a function that change nothing: endbr64, the call of __fentry__."""
+        ...
+
 
 class DebugPlaces:
     """Raises ``DwarfError`` where it is damaged."""
@@ -59,7 +63,7 @@ class DebugPlaces:
         self.lines = SourceLines(dwarf, self.finder)
         self.functions = Functions(self.lines, target.symbol_addresses)
         self.types = DwarfTypes(self.finder, names)
-        self.scopes = Scopes(self.finder, target.arch, target.cfa)
+        self.scopes = Scopes(self.finder, target.arch, target.cfa, target.preamble)
 
     # --- places -------------------------------------------------------------------------------------------------------
 

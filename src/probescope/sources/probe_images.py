@@ -27,6 +27,7 @@ from probescope.model.arch import Arch
 from probescope.model.fetch import Fetch, Symbol
 
 BASE = "_text"
+ENDBR64, NOP5 = b"\xf3\x0f\x1e\xfa", b"\x0f\x1f\x44\x00\x00"
 FREED = (".init.text", ".exit.text")
 
 
@@ -81,6 +82,13 @@ class KernelImage:
         if self._frames is None:
             self._frames = Frames(self.elf, None, self.arch, self.start_of)
         return self._frames.cfa(address)
+
+    def preamble(self, address: int) -> int:
+        """endbr64, and the call of __fentry__, which is a nop where nobody traces."""
+        code = self.code(address, 9)
+        start = len(ENDBR64) if code.startswith(ENDBR64) else 0
+        traced = code[start : start + 1] == b"\xe8" or code.startswith(NOP5, start)
+        return start + 5 if traced and self.arch.name == "x86_64" else start
 
     def forgotten(self, address: int) -> bool:
         """Code that is freed once the kernel, or the module, has started."""

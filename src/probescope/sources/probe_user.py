@@ -94,6 +94,13 @@ class ProgramTarget:
             self._frames = Frames(self.binary.elf, self.binary.debug, self.arch, self._start_of)
         return self._frames.cfa(address)
 
+    def preamble(self, address: int) -> int:
+        try:
+            code = self.binary.elf.read_vaddr(address, len(elf_places.ENDBR64))
+        except ElfError:
+            return 0
+        return len(code) if code == elf_places.ENDBR64 else 0
+
     def _start_of(self, address: int) -> int | None:
         offset = self.binary.elf.to_offset(address)
         found = self.binary.function_at(offset) if offset is not None else None
