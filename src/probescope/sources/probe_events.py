@@ -93,7 +93,7 @@ def refused(e: ProbeEvent, problem: KernelError) -> Exception:
         return ProbeError("this kernel has no dynamic events for that: CONFIG_KPROBE_EVENTS, CONFIG_UPROBE_EVENTS")
     why = problem.where.rpartition("error: ")[2].strip()
     if not why:
-        return problem
+        return unattachable([e]) or problem
     hints = [f"the definition was: {e.definition()}"]
     if "notrace" in why:
         hints.insert(0, f"{e.found.function} is marked notrace: its callers, or what it calls, can be probed")

@@ -97,12 +97,3 @@ def test_recording_by_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
 def test_what_cannot_be_had(capsys: pytest.CaptureFixture[str], text: str, words: str) -> None:
     _, told = run(capsys, "-D", text, code=1)
     assert words in told
-
-
-@pytest.mark.parametrize("text", ["trace_clock_local", "vfs_read+1"])
-@pytest.mark.parametrize("how", [("--add",), ()], ids=["add", "run"])
-def test_what_the_kernel_refuses(capsys: pytest.CaptureFixture[str], text: str, how: tuple[str, ...]) -> None:
-    """A function that is marked notrace, and an address inside of an instruction: each way, a message and no event."""
-    _, told = run(capsys, *how, text, *(() if how else ("--", "true")), code=1)
-    assert ("notrace" in told) if text.startswith("trace") else ("instruction" in told), told
-    assert "vfs_read" not in (TRACING / "kprobe_events").read_text()
