@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,7 @@ def test_snapshots(capfdbinary):
         main(["reset", "-q", "-a"])
 
 
-def test_every_function_needs_a_word(capsys):
+def test_every_function_needs_a_word():
     from probescope.errors import UsageError
 
     before = state()
@@ -162,6 +163,7 @@ def test_killed_at_any_moment_nothing_stays(tmp_path):
             process.send_signal(signal.SIGKILL)
         process.wait()
         # the watchdog may be at it as well: whoever comes first
-        while any(not item.alive for item in leftovers()):
+        deadline = time.monotonic() + 30
+        while any(not item.alive for item in leftovers()) or (state() != before and time.monotonic() < deadline):
             reap()
         assert state() == before, turn
