@@ -228,6 +228,8 @@ def _tracepoints(spec: EventSpec) -> Iterator[Counter]:
     if not names:
         known = [f"{c}:{e}" for c, e in tracefs.available_events()]
         hints = [f"did you mean {n}?" for n in nearest(wanted, known)]
+        if spec.group.startswith("probe"):
+            hints = [f"a definition makes it: probescope probe '{spec.name} ...', or -e 'probe({spec.name} ...)'"]
         raise _NoSuchEvent(f"there is no tracepoint '{wanted}'", *(hints or ["probescope list 'tracepoint:*'"]))
     for name in names:
         category, _, event = name.partition(":")

@@ -181,6 +181,23 @@ def test_optimised_out(programs, capsys):
     assert re.search(r"it is known at work\+\d+ \(line \d+\)", told), told
 
 
+def test_another_kernels_file(capsys, tmp_path):
+    """What is to be probed has to be of the kernel that runs; for looking, any kernel's file will do."""
+    (tmp_path / "k.c").write_text("void _text(void) {}\nlong some_call(long count) { return count; }\n")
+    flags = ["-g", "-O2", "-nostdlib", "-Wl,--build-id", "-Wl,-e,0"]
+    subprocess.run(["gcc", *flags, "-o", "vmlinux", "k.c"], check=True, cwd=tmp_path, timeout=60)
+    path = str(tmp_path / "vmlinux")
+    assert main(["probe", "-k", path, "-D", "some_call count"]) == 0
+    assert re.fullmatch(r"p:probe/some_call _text\+\d+ count=%di:s64\n", capsys.readouterr().out)
+    assert main(["probe", "-k", path, "some_call count"]) == 1
+    assert "belongs to another build of the kernel: its build-id is" in capsys.readouterr().err
+
+
+def test_events_that_nobody_has_defined(capsys):
+    assert main(["record", "-e", "probe:no_such_function", "--", "true"]) != 0
+    assert "probescope probe 'no_such_function ...'" in capsys.readouterr().err
+
+
 def test_damaged_file(programs, capsys, tmp_path):
     """A cut binary ends in a message."""
     data = Path(programs["fast"]).read_bytes()
