@@ -95,6 +95,15 @@ def test_names_in_filters(programs, probescope):
     assert arguments(done.stdout) == ["n=0x5 c=0x6", "n=0x6 c=0x6"]
 
 
+def test_filters_by_the_variable(programs, probescope):
+    """An argument with a type may be called by its variable alone."""
+    path = programs["plain"]
+    done = probescope(
+        "probe", "-q", "-x", path, "work label:string n:u", "--filter", 'label == "yes" && n < 5', "--", path, "yes"
+    )
+    assert arguments(done.stdout) == ['label_string="yes" n_u=4']
+
+
 def test_kept_events(programs, probescope):
     """--add, -l and -d, and that nothing is left behind; perf sees the same event."""
     path = programs["plain"]

@@ -9,6 +9,7 @@ and ``Row`` says which of its values make up which argument: a text is one, an a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from probescope.errors import ProbeError
@@ -153,6 +154,7 @@ class _Lowered:
             self.body.append(Assign(local, value))
             if not i:
                 self.named[name] = Local(value.type, local)
+                self.named.setdefault(_plain_name(name, kind), self.named[name])
 
     # --- values -------------------------------------------------------------------------------------------------------
 
@@ -229,6 +231,11 @@ class _Lowered:
                 return Const(U64, address + more)
             case _:
                 return self._word(x)
+
+
+def _plain_name(name: str, kind: FetchType | None) -> str:
+    """``label`` for ``label_string``: what a variable with a type is called is not what people write."""
+    return name.removesuffix("_" + re.sub(r"\W", "_", str(kind))) or name
 
 
 def _type(kind: FetchType | None) -> Int:
