@@ -9,10 +9,12 @@ from probescope.model.types import Type
 
 @dataclass(frozen=True, slots=True)
 class FoundArg:
-    """``type``: what the program's own types say; ``None`` where nobody told."""
+    """``type``: what the program's own types say; ``None`` where nobody told. ``variable``: whose value it is, if it is
+    that of one."""
 
     fetch: FetchArg
     type: Type | None = None
+    variable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,8 @@ class Chains:
         if value.type is None and value.bits is None:
             return FoundArg(FetchArg(a.name, _marked(value.x, a.user), _untyped(a)), None)
         x, kind = self._finished(value, a)
-        return FoundArg(FetchArg(a.name, _marked(x, a.user), kind), value.type)
+        variable = a.x.name if isinstance(a.x, Var) else ""
+        return FoundArg(FetchArg(a.name, _marked(x, a.user), kind), value.type, variable)
 
     # --- values -------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ and ``Row`` says which of its values make up which argument: a text is one, an a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from probescope.errors import ProbeError
@@ -22,7 +21,6 @@ from probescope.model.fetch import (
     Absolute,
     Deref,
     Fetch,
-    FetchArg,
     FetchType,
     Immediate,
     Known,
@@ -32,7 +30,7 @@ from probescope.model.fetch import (
     shown_name,
 )
 from probescope.model.format import parse_format
-from probescope.model.probe_found import FoundProbe, ProbeEvent
+from probescope.model.probe_found import FoundArg, FoundProbe, ProbeEvent
 from probescope.model.site import Attach, KprobeAttach, Site, UprobeAttach
 from probescope.model.types import U32, U64, Int, Space, String, Type
 
@@ -117,7 +115,7 @@ class _Lowered:
         self._shown: list[Shown] = []
         self.address = self._place()
         for i, a in enumerate(self._f.args):
-            self._argument(a.fetch, i)
+            self._argument(a, i)
 
     def _place(self) -> int:
         f = self._f
@@ -142,7 +140,8 @@ class _Lowered:
             ip,
         )
 
-    def _argument(self, a: FetchArg, index: int) -> None:
+    def _argument(self, found: FoundArg, index: int) -> None:
+        a = found.fetch
         kind = a.type
         count = kind.count if kind is not None and kind.count else 1
         name = shown_name(a, index)
@@ -154,7 +153,7 @@ class _Lowered:
             self.body.append(Assign(local, value))
             if not i:
                 self.named[name] = Local(value.type, local)
-                self.named.setdefault(_plain_name(name, kind), self.named[name])
+                self.named.setdefault(found.variable or name, self.named[name])
 
     # --- values -------------------------------------------------------------------------------------------------------
 
@@ -231,11 +230,6 @@ class _Lowered:
                 return Const(U64, address + more)
             case _:
                 return self._word(x)
-
-
-def _plain_name(name: str, kind: FetchType | None) -> str:
-    """``label`` for ``label_string``: what a variable with a type is called is not what people write."""
-    return name.removesuffix("_" + re.sub(r"\W", "_", str(kind))) or name
 
 
 def _type(kind: FetchType | None) -> Int:
