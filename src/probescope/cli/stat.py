@@ -269,9 +269,9 @@ def _counted(args: argparse.Namespace, request: StatRequest, out: TextIO) -> int
 def _around(command: str | None, *, sync: bool = False) -> None:
     """Raises UsageError where it fails."""
     if command:
-        import subprocess
+        from probescope.kernel.shell import call_shell
 
-        code = subprocess.run(command, shell=True, check=False).returncode  # noqa: S602 - the user's own words
+        code = call_shell(command)
         if code:
             raise UsageError(f"'{command}' ended with {code}")
     if sync:

@@ -1,7 +1,7 @@
 """What the code of a file refers to in its data, and which pointers in its data refer to other data.
 
     x86-64   48 8d 3d [disp32]       lea  text(%rip),%rdi      place + 4 + disp32
-             48 c7 c7 [imm32]        mov  $text,%rdi           imm32, sign-extended: files that are not moved; the kernel
+             48 c7 c7 [imm32]        mov  $text,%rdi           imm32, extended: files that are not moved, the kernel
              bf [imm32]              mov  $text,%edi
     AArch64  adrp x0, page ; add x0, x0, #low
 

@@ -21,7 +21,8 @@ _NONE = 0xFF
 
 def _opcodes(one: str, four: str, none: str) -> Column:
     """Bytes of immediates between a displacement and the instruction's end, by opcode; ``_NONE`` for opcodes that have
-    no ModR/M byte (and for 00, which is what zeros look like). ``none`` are those that have; all in hexadecimal, ranges with a dash."""
+    no ModR/M byte (and for 00, which is what zeros look like). ``none``: those that have one and no immediate. All in
+    hexadecimal, ranges with a dash."""
     out = np.full(256, _NONE, np.uint8)
     for size, text in ((0, none), (1, one), (4, four)):
         for word in text.split():

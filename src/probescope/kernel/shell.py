@@ -1,4 +1,4 @@
-"""Commands of programs that were started with ``--unsafe``."""
+"""Commands of programs that were started with ``--unsafe``, and of users' own command lines."""
 
 from __future__ import annotations
 
@@ -9,3 +9,10 @@ def run_shell(command: str) -> str:
 
     done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)  # noqa: S602
     return done.stdout.decode("utf-8", "surrogateescape")
+
+
+def call_shell(command: str) -> int:
+    """Runs it with our own standard streams; its exit code, negative where a signal ended it."""
+    import subprocess
+
+    return subprocess.run(command, shell=True, check=False).returncode  # noqa: S602 - the user's own words
