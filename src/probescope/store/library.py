@@ -9,6 +9,7 @@ select ...
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 
 from probescope.frozen import dataclass
@@ -40,9 +41,18 @@ class View:
 
 @cache
 def views() -> tuple[View, ...]:
-    """By domain, in the order of ``DOMAINS``, then by name; what reads another one comes after it."""
-    found = [_read(domain, name) for domain in DOMAINS for name in sorted(os.listdir(os.path.join(FOLDER, domain)))]
+    """By domain, in the order of ``DOMAINS``, then by name; but what reads another one comes after it."""
+    files = [(domain, name) for domain in DOMAINS for name in sorted(os.listdir(os.path.join(FOLDER, domain)))]
+    left = {view.name: view for view in (_read(domain, name) for domain, name in files)}
+    found: list[View] = []
+    while left:
+        ready = next(v for v in left.values() if not any(_reads(v, other) for other in left if other != v.name))
+        found.append(left.pop(ready.name))
     return tuple(found)
+
+
+def _reads(view: View, other: str) -> bool:
+    return re.search(rf"\b{re.escape(other)}\b", view.sql) is not None
 
 
 def _read(domain: str, file: str) -> View:

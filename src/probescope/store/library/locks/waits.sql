@@ -8,7 +8,7 @@ with moves as (
   select *, lead(ts) over place as end_ts, lead(begins) over place as again
   from moves window place as (partition by utid, lock_addr order by event)
 )
-select p.ts, (end_ts - p.ts) / 1e3 as us, t.name as thread, t.tid, printf('0x%x', lock_addr::ubigint) as lock, f.function as site
+select p.ts, (p.end_ts - p.ts) / 1e3 as us, t.name as thread, t.tid, printf('0x%x', lock_addr::ubigint) as lock, f.function as site
 from paired p join thread t using (utid) join event e on e.id = p.event
 left join callsite c on c.id = e.callsite left join frame f on f.id = c.frame
 where begins and not again
