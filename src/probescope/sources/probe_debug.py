@@ -185,6 +185,20 @@ class DebugPlaces:
         if not found:
             raise ProbeError(f"no line of {place.function} with code matches '{place.lazy}'")
 
+    def described(self, address: int) -> str:
+        """``work@src/work.c`` where it is entered, ``work:5@src/work.c`` at a line; empty where nothing is known."""
+        chain = self.scopes.around(address)
+        if not chain:
+            return ""
+        function, entry = chain[0], entry_of(chain[0]) or 0
+        name, path = function.full_name(), self.lines.path_of(function)
+        if address == entry:
+            return f"{name}@{path}"
+        rows = (r for r in self.lines.rows(function.unit) if r.address == address and r.path == path)
+        row = next((r for r in rows if self.lines.shown(r, function.unit)), None)
+        where = f"{name}:{row.line - line_of(function)}" if row is not None else f"{name}+{address - entry}"
+        return f"{where}@{path}"
+
     # --- variables ----------------------------------------------------------------------------------------------------
 
     def variable(self, name: str, address: int, owner: int = -1) -> Value:

@@ -166,7 +166,8 @@ def about(e: KeptEvent) -> str:
     path, _, offset = e.place.rpartition(":")
     where = e.place
     if e.file == FILES[1] and path:
-        where = f"{_function(path, offset.partition('(')[0])}{'%return' if e.ret else ''} in {path}"
+        name, at, source = _function(path, offset.partition("(")[0]).partition("@")
+        where = f"{name}{'%return' if e.ret else ''}{at}{source} in {path}"
     else:
         base, plus, inside = e.place.partition("+")
         if base in ("_text", "_stext") and plus:
@@ -178,13 +179,20 @@ def about(e: KeptEvent) -> str:
 
 
 def _function(path: str, offset: str) -> str:
-    from probescope.debuginfo.binary import Binary
-    from probescope.errors import ElfError
+    from probescope.errors import DwarfError, ElfError
+    from probescope.sources.context import ResolveContext
+    from probescope.sources.probe_target import this_arch
+    from probescope.sources.probe_user import ProgramTarget
 
     try:
-        found = Binary(path).function_at(int(offset, 0))
-    except (ElfError, ValueError):
+        target = ProgramTarget(path, ResolveContext(arch=this_arch()))
+        found = target.binary.function_at(int(offset, 0))
+        address = target.binary.elf.to_vaddr(int(offset, 0))
+        told = target.debug.described(address) if target.debug is not None and address is not None else ""
+    except (DwarfError, ElfError, ProbeError, ValueError):
         return offset
+    if told:
+        return told
     if found is None:
         return offset
     return found[0].name + (f"+{found[1]}" if found[1] else "")

@@ -62,7 +62,7 @@ class DefinitionTarget(Protocol):
 
 def open_target(wanted: Wanted) -> DefinitionTarget:
     """Raises ``ProbeError``, ``ElfError``."""
-    ctx = ResolveContext(arch=_arch(), debug_dirs=tuple(wanted.debug_dirs), max_probes=1 << 20)
+    ctx = ResolveContext(arch=this_arch(), debug_dirs=tuple(wanted.debug_dirs), max_probes=1 << 20)
     texts = Sources(wanted.source)
     if wanted.binary:
         from probescope.sources.probe_user import ProgramTarget
@@ -77,7 +77,8 @@ def open_target(wanted: Wanted) -> DefinitionTarget:
     return KernelTarget(wanted, ctx, texts)
 
 
-def _arch() -> Arch:
+def this_arch() -> Arch:
+    """That of this machine."""
     from probescope.kernel.host import host
     from probescope.model.arch import X86_64, by_name
 

@@ -113,7 +113,7 @@ def test_kept_events(programs, probescope):
         again = probescope("probe", "-x", path, "--add", "psc_test:one=work", code=1)
         assert "there is an event psc_test:one already" in again.stderr
         shown = probescope("probe", "-l", "psc_test:*").stdout
-        assert re.fullmatch(rf"  psc_test:one +\(on work\+\d+ in {path} with n label_string\)\n", shown)
+        assert re.fullmatch(rf"  psc_test:one +\(on work:\d+@\S+/work.c in {path} with n label_string\)\n", shown)
         probescope("probe", "-q", "-x", path, "--keep", "psc_test:two", "name_of")
         assert "p:psc_test/two" in UPROBE_EVENTS.read_text()
     finally:
