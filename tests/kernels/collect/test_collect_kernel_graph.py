@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,10 +18,12 @@ from probescope.collect.ftrace.names import Names
 from probescope.collect.ftrace.setup import Setup
 from probescope.errors import ProbeError, SessionError, UsageError
 from probescope.formats.tracing.calls import CallReader
+from probescope.frozen import replace
 from probescope.kernel import tracefs
 from probescope.kernel.leftovers import leftovers, reap
 from probescope.kernel.machine import online_cpus
-from probescope.views.graph.tree import Look, Row, Tree
+from probescope.views.graph.rows import rows
+from probescope.views.graph.tree import Look, Tree
 
 pytestmark = pytest.mark.skipif("function_graph" not in tracefs.tracers(), reason="this kernel has no function tracer")
 
@@ -37,6 +41,8 @@ STATE = (
     "trace_clock",
     "tracing_on",
     "tracing_thresh",
+    "set_event_pid",
+    "events/enable",
 )
 
 
@@ -58,28 +64,45 @@ def setup(**more):
     return Setup(tracer="function_graph", functions=FEW, graph=("do_sys_openat2",), pids=(os.getpid(),), **more)
 
 
-def rows(columns):
-    parts = (columns.cpu, columns.tid, columns.func, columns.depth, columns.kind, columns.duration)
-    return [Row(c, t, f, d, bool(k), n) for c, t, f, d, k, n in zip(*(p.tolist() for p in parts), strict=True)]
+def read(live):
+    return CallReader(live.events).columns(live.read())
+
+
+LOOKS = {
+    "": Look(),
+    "funcgraph-tail": Look(tail=True),
+    "funcgraph-proc funcgraph-abstime": Look(proc=True, abstime=True),
+    "nofuncgraph-overhead nofuncgraph-cpu": Look(overhead=False, cpu=False),
+    "nofuncgraph-duration": Look(duration=False),
+    "funcgraph-overrun": Look(overrun=True),
+}
 
 
 def test_the_tree_is_the_kernels_own():
-    """Line by line what `trace` of the same buffer reads as."""
+    """Line by line what `trace` of the same buffer reads as, with each of the tracer's options of how it prints."""
     before = state()
+    theirs = {}
     with Armed(setup()) as armed:
         live = LiveTrace(armed.base, [], online_cpus())
         armed.start()
         opens()
         armed.stop()
-        theirs = tracefs.read("trace", armed.base).splitlines(keepends=True)
-        columns = CallReader(live.events).columns(live.read())
+        for options in LOOKS:
+            for option in options.split():
+                tracefs.write("trace_options", option, armed.base)
+            theirs[options] = tracefs.read("trace", armed.base)
+            for option in options.split():
+                back = option[2:] if option.startswith("no") else f"no{option}"
+                tracefs.write("trace_options", back, armed.base)
+        columns = read(live)
         live.close()
     names = Names()
     names.learn(set(columns.tid.tolist()))
-    tree = Tree(names.function, names.comm, max(online_cpus()) + 1, Look(irq=names.interrupts()))
-    ours = list(tree.feed(rows(columns), final=True))
-    assert "".join(ours) == "".join(line for line in theirs if not line.startswith("#") and line.strip("\n"))
-    assert sum("do_sys_openat2" in line for line in ours) >= 5
+    for options, look in LOOKS.items():
+        tree = Tree(names.function, names.comm, max(online_cpus()) + 1, replace(look, irq=names.interrupts()))
+        ours = tree.header() + "".join(tree.feed(list(rows(columns, [])), final=True))
+        assert ours == theirs[options], options
+    assert theirs[""].count("do_sys_openat2") >= 5
     assert state() == before
 
 
@@ -91,7 +114,7 @@ def test_depth_is_borrowed_and_given_back():
         armed.start()
         opens()
         armed.stop()
-        columns = CallReader(live.events).columns(live.read())
+        columns = read(live)
         live.close()
     assert set(columns.depth.tolist()) == {0}
     assert state() == before
@@ -126,23 +149,125 @@ def test_the_settings_of_others_are_left_alone():
         tracefs.write("set_graph_function", "", truncate=True)
 
 
+def test_another_tracer_at_work_is_not_disturbed():
+    """Empty, set_graph_function still means something to it: all functions."""
+    with tracefs.Instance("other") as other:
+        tracer = "function_graph" if "function_graph" in other.read("available_tracers").split() else "function"
+        other.write("set_ftrace_filter", "vfs_statx\n")
+        other.write("current_tracer", tracer)
+        before = state()
+        wanted = setup() if tracer == "function_graph" else setup(threshold_us=10)
+        with pytest.raises(SessionError, match="the instance"):
+            Armed(wanted)
+        assert (state(), other.read("current_tracer").strip()) == (before, tracer)
+        other.write("current_tracer", "nop")
+
+
+def command(*argv):
+    return [str(Path(sys.executable).parent / "probescope"), "graph", *argv]
+
+
+def run(*argv):
+    done = subprocess.run(command(*argv), capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+LEAF = re.compile(r"funcgraph_entry: +(?:[+!#*@$] )?([\d.]+) us +\|  +([\w.]+)\(\);")
+CLOSED = re.compile(r"funcgraph_exit: +(?:[+!#*@$] )?([\d.]+) us +\|  +\} /\* ([\w.]+) \*/")
+
+
+def test_totals_are_those_that_trace_cmd_prints(tmp_path):
+    """Of the same run, kept as a trace.dat: durations in its report, added up by function."""
+    path = str(tmp_path / "run.dat")
+    done = run("do_sys_openat2", "--summary", "-f", "json", "-o", path, "--", "true")
+    ours = {
+        d["function"].partition(" [")[0]: (d["calls"], d["total_ns"]) for d in map(json.loads, done.stdout.splitlines())
+    }
+    report = ["trace-cmd", "report", "-O", "fgraph:tailprint=1", path]
+    theirs: dict[str, tuple[int, int]] = {}
+    for line in subprocess.run(report, capture_output=True, text=True, check=True).stdout.splitlines():
+        found = LEAF.search(line) or CLOSED.search(line)
+        if found:
+            calls, total = theirs.get(found[2], (0, 0))
+            theirs[found[2]] = calls + 1, total + round(float(found[1]) * 1000)
+    assert ours["do_sys_openat2"][0] >= 2
+    assert ours == theirs
+
+
+READER = r"""
+#include <fcntl.h>
+#include <unistd.h>
+__attribute__((noinline)) int parse_number(int fd) { char b[8]; __asm__ volatile("nop"); return read(fd, b, 8); }
+__attribute__((noinline)) int parse_line(const char *name)
+{
+	int fd = open(name, O_RDONLY), n = parse_number(fd);
+	close(fd);
+	return n;
+}
+int main(int argc, char **argv) { getppid(); return parse_line(argv[0]) + parse_line(argv[0]) != 16; }
+"""
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("graph")
+    (folder / "reader.c").write_text(READER)
+    subprocess.run(["gcc", "-O1", "-o", folder / "reader", folder / "reader.c"], check=True)
+    return str(folder / "reader")
+
+
+def shapes(text):
+    return [re.sub(r"^.*\|  ", "", line) for line in text.splitlines() if not line.startswith("#")]
+
+
+@pytest.mark.parametrize("way", ["ftrace", "kprobe"])
+def test_the_kernel_below_a_program(reader, way):
+    """What the source calls, in its order, at its depth; by two mechanisms whose clocks are one."""
+    call = "__x64_sys" if os.uname().machine == "x86_64" else "__arm64_sys"
+    before = state()
+    argv = ["--via", way, "--depth", "1"]
+    for name in ("openat", "read", "close"):
+        argv += ["--kernel", f"{call}_{name}"]
+    done = run("-x", reader, "parse_*", *argv, "--", reader)
+    once = [
+        "parse_line() {",
+        f"  {call}_openat();",
+        "  parse_number() {",
+        f"    {call}_read();",
+        "  }",
+        f"  {call}_close();",
+        "}",
+    ]
+    assert [line.rstrip() for line in shapes(done.stdout)] == once * 2
+    assert state() == before
+
+
 ROUNDS = int(os.environ.get("PROBESCOPE_KILLS", "5"))
 
 
+def killed(pid, how):
+    if how == 2:
+        os.kill(pid, signal.SIGSTOP)
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            os.kill(int(child), signal.SIGKILL)
+    (os.killpg if how == 1 else os.kill)(pid, signal.SIGKILL)
+
+
 def test_killed_at_any_moment_nothing_stays():
-    """SIGKILL, later each time; then what the next run finds, and leaves."""
+    """SIGKILL, later each time, of the process, of its group, and of its watchdog first; then what the next run finds,
+    and leaves."""
     before = state()
-    command = [str(Path(sys.executable).parent / "probescope"), "graph", "do_sys_openat2", "--depth", "3"]
+    argv = command("do_sys_openat2", "--depth", "3", "-e", "sched:sched_switch", "--seconds", "60")
     for word in FEW:
-        command += ["-l", word]
+        argv += ["-l", word]
     for turn in range(ROUNDS):
-        process = subprocess.Popen(
-            [*command, "--seconds", "60"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
+        process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         try:
             process.wait(0.3 + 3.0 * turn / ROUNDS)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
+            killed(process.pid, turn % 3)
         process.wait()
         # the watchdog may be at it as well: whoever comes first
         while any(not item.alive for item in leftovers()):
