@@ -127,7 +127,7 @@ def number(value: float) -> str:
 
 def table(title: str, rows: Sequence[Row]) -> str:
     """The rows as text, with medians, the ratio and the verdict."""
-    lines = [("", "probescope", "peer", "ratio", "target", "")]
+    lines = [("", "probescope", "bpftrace", "ratio", "target", "")]
     for row in rows:
         ours, theirs = (number(statistics.median(side)) if side else "-" for side in (row.ours, row.theirs))
         ratio = "-" if row.ratio is None else f"{row.ratio:.3f}x"
