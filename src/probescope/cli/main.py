@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "query": ("query", "ask recordings by SQL"),
     "args": ("args", "show the arguments of a function: declared, or guessed"),
     "span": ("span", "measure how long a function takes, or the code between points"),
+    "include": ("include", "print where the header is that marks code of C and C++ programs"),
     "whois": ("whois", "find the function behind a message, an address or an error"),
     "stat": ("stat", "count events of a command, of processes or of the machine"),
     "completion": ("completion", "print shell completion for bash, zsh or fish"),

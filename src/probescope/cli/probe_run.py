@@ -84,7 +84,9 @@ def _built(args: argparse.Namespace, program: Program) -> Built:
     try:
         plan = plan_bpf(program, plan_request(SessionOptions(pid=0 if follow else args.pid)))
     except ScriptError as e:
-        raise barred() or e from None
+        first = e.diagnostics[0]  # of a program that nobody wrote
+        hints = [h for h in first.hints if not h.startswith("config")]
+        raise barred() or UsageError(first.message, hints=hints) from None
     return Built(request, program, plan, plan.warnings)
 
 

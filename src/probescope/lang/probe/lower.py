@@ -81,9 +81,8 @@ def lower(
         emit = Emit(len(actions), values)
         allowed = condition(event, made.named) if condition is not None else None
         body: tuple[Stmt, ...] = (*made.body, If(allowed, (emit,)) if allowed is not None else emit)
-        site = Site(
-            event.name, "kprobe" if not event.found.path else "uprobe", _attach(event.found, pid, address_of), pid=pid
-        )
+        attach = _attach(event.found, pid, address_of)
+        site = Site(_site_name(event.found), "uprobe" if event.found.path else "kprobe", attach, pid=pid)
         variables = tuple(Variable(n, t) for n, t in made.locals)
         clauses.append(Clause(i, (site,), body, variables=variables))
         types = tuple(v.type for v in values)
@@ -92,6 +91,14 @@ def lower(
         )
         rows.append(Row(event, made.shown(), made.address))
     return Program(tuple(clauses), actions=tuple(actions), settings=Settings(max_strlen=TEXT)), tuple(rows)
+
+
+def _site_name(f: FoundProbe) -> str:
+    """As programs write the place, for messages about it."""
+    kind = ("uretprobe" if f.ret else "uprobe") if f.path else "kretprobe" if f.ret else "kprobe"
+    inside = f"+{f.inside}" if f.inside and not f.inlined else ""
+    name = f"{f.function}{inside}" if f.function else f"{f.address:#x}"
+    return f"{kind}:{f.path}:{name}" if f.path else f"{kind}:{name}"
 
 
 def _attach(f: FoundProbe, pid: int, address_of: KernelAddress) -> Attach:
