@@ -21,14 +21,20 @@ if TYPE_CHECKING:
     from probescope.api import open as open  # noqa: A004 - as other readers of files call it
     from probescope.api import record as record
     from probescope.api import run as run
+    from probescope.kernel.point import point as point
 
-__all__ = ["Request", "__version__", "build", "doctor", "explain", "list_probes", "marker", "record", "run"]
+__all__ = ["Request", "__version__", "build", "doctor", "explain", "list_probes", "marker", "point", "record", "run"]
 _MORE = ("open",)  # not for `import *`, which would hide Python's own
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__ and name not in _MORE:
         raise AttributeError(f"module 'probescope' has no attribute {name!r}")
+    if name == "point":  # programs that are traced come here often: they find it by themselves from now on
+        from probescope.kernel.point import point
+
+        globals()["point"] = point
+        return point
     from probescope import api
 
     return getattr(api, name)

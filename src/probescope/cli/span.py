@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
@@ -19,6 +21,7 @@ EXAMPLES = """examples:
   probescope span main.c:120 to main.c:140 -x ./prog -- ./prog       between two lines
   probescope span main.c:120,main.c:131,main.c:140 -x ./prog -p 312  the time of each leg
   probescope span readline --by comm -x bash --seconds 10
+  probescope span --mark parse --by arg0 -p 312                      what a program marks in its own code
   probescope span vfs_read --by comm --seconds 1                     of the kernel
   probescope span tracepoint:syscalls:sys_enter_fsync to tracepoint:syscalls:sys_exit_fsync --seconds 5
 """
@@ -26,9 +29,10 @@ EXAMPLES = """examples:
 
 def parser() -> Parser:
     p = Parser("span", "Measure how long a function takes, or the code between points.", EXAMPLES)
-    p.add_argument("points", nargs="+", metavar="POINT", help="FUNC; A to B; A,B,C: FUNC+0x1f, FUNC%%return, FILE:LINE")
+    p.add_argument("points", nargs="*", metavar="POINT", help="FUNC; A to B; A,B,C: FUNC+0x1f, FUNC%%return, FILE:LINE")
     p.add_argument("-x", "--exec", metavar="FILE", help="points of this program or library; of the kernel without")
     p.add_argument("-p", "--pid", type=process_id, metavar="PID", help="only in this process")
+    p.add_argument("--mark", metavar="NAME", help="a span that the program marks itself, by probescope.h or point()")
     p.add_argument("--by", default="", metavar="EXPR", help="totals apart by an expression at the start: comm, arg0")
     p.add_argument("--filter", default="", metavar="EXPR", help="only spans that begin with this: 'arg1 > 100'")
     p.add_argument("--nested", action="store_true", help="of A to B: they come inside of each other, as calls do")
@@ -41,7 +45,7 @@ def parser() -> Parser:
 def main(argv: list[str]) -> int:
     words, command = _cut(argv)
     args = parser().parse_intermixed_args(words)
-    points = _points(args)
+    points = _marked(args, command) if args.mark else _points(args)
     text = _program(points, args)
     if args.show_program:
         sys.stdout.write(text + "\n")
@@ -79,10 +83,41 @@ def _points(args: Namespace) -> list[Point]:
     return between(args.points, program(args.exec) if args.exec else None)
 
 
+def _marked(args: Namespace, command: list[str]) -> list[Point]:
+    """In what -x names, in all that the process of -p has mapped, in the program of the command; or, if that has no
+    such mark, in what a program in Python that it runs will have."""
+    from probescope.views.span.points import has_mark, marked
+
+    if args.points:
+        raise UsageError("--mark is a span of its own", hints=["without points beside it"])
+    if args.exec:
+        return marked(args.mark, os.path.abspath(args.exec) if "/" in args.exec else args.exec)
+    if args.pid:
+        return marked(args.mark, "*")
+    if not command:
+        raise UsageError(f"where is '{args.mark}' marked?", hints=["-x FILE, -p PID, or -- COMMAND"])
+    path = os.path.abspath(shutil.which(command[0]) or command[0])
+    points = marked(args.mark, path)
+    return points if has_mark(path, args.mark) else _to_be(args.mark, points)
+
+
+def _to_be(name: str, points: list[Point]) -> list[Point]:
+    from probescope.kernel.point import offer
+    from probescope.views.span.points import marked
+
+    provider, _, mark = name.rpartition(":")
+    if provider not in ("", "probescope"):
+        return points
+    try:
+        return marked(mark, offer(mark))
+    except (OSError, KeyError):  # no files in memory, or another machine
+        return points
+
+
 def _program(points: list[Point], args: Namespace) -> str:
     from probescope.views.span import program
 
-    whole = len(points) == 2 and points[1].text == f"{points[0].text}%return"
+    whole = bool(args.mark) or (len(points) == 2 and points[1].text == f"{points[0].text}%return")
     if args.nested and len(points) != 2:
         raise UsageError("--nested is of two points", hints=["A to B"])
     if whole or args.nested:

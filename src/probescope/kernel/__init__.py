@@ -44,6 +44,9 @@ perf_attr
 perf_event
     ``perf_event_open(attr, pid=-1, cpu=-1, group=None, flags=0) -> PerfEvent``: ``enable``, ``disable``, ``set_bpf``,
     ``set_filter``, ``set_output``, ``set_period``, ``id``, ``read_values``.
+point, point_image
+    ``point(name, *values)``: a span that this program marks, for tracers: a context manager, a decorator;
+    ``offer(name) -> path`` of the probes that processes started from now on will have.
 records, ringbuf, perfring, perfbuf
     ``RingBuffer(map, size)``: ``consume() -> Records(data, offsets, length_at, lost)``, ``wait(timeout_ms)``,
     ``available()``, ``fileno()``. ``PerfBuffer(array, pages)``: ``consume() -> list[Records]``. ``PerfRing(event,

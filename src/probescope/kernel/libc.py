@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from probescope.kernel.host import Buffer, Mapping
@@ -26,6 +26,7 @@ _munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 _MAP_FAILED = ctypes.c_void_p(-1).value
 _MAP_SHARED = 1
+_MAP_PRIVATE = 2
 _PROT_WRITE = 2
 _NONE: tuple[int, ...] = (0,) * 6
 
@@ -62,6 +63,25 @@ def mmap(fd: int, length: int, prot: int, offset: int) -> Mapping:
     cells = _cells_type(length).from_address(where)
     view = memoryview(cells).cast("B")
     return Mapping(view if prot & _PROT_WRITE else view.toreadonly(), _nothing)
+
+
+def mmap_for_good(fd: int, length: int, prot: int, offset: int) -> int:
+    """The address of a private mapping that stays as long as the process does. Raises OSError."""
+    where = _mmap(None, length, prot, _MAP_PRIVATE, fd, offset)
+    if where == _MAP_FAILED:
+        raise _last_error()
+    return int(where)
+
+
+def halfwords(address: int, count: int) -> memoryview:
+    """Numbers of 16 bits that somebody else writes, as they are at each look."""
+    return memoryview((ctypes.c_uint16 * count).from_address(address)).cast("B").cast("H")
+
+
+def callable_at(address: int, arguments: int) -> Callable[..., None]:
+    """Machine code of ours, which takes integers or bytes. The interpreter's lock stays held, so that nothing else runs
+    before it returns."""
+    return ctypes.PYFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(address)
 
 
 def _cells_type(length: int) -> Any:

@@ -54,6 +54,28 @@ def point(text: str, program: Program | None) -> Point:
     return Point(text, (_of_function(found, program),))
 
 
+def marked(name: str, target: str) -> list[Point]:
+    """Begin and end of a span that a program marks itself (probescope.h, ``probescope.point``): ``NAME`` or
+    ``PROVIDER:NAME``, in the file ``target``, or in all that a process has mapped (``*``). Raises UsageError."""
+    provider, _, mark = name.rpartition(":")
+    if not mark.isidentifier() or (provider and not provider.isidentifier()):
+        raise UsageError(f"'{name}' is no mark", hints=["--mark parse, or with its provider: --mark app:parse"])
+    ends = (f"{mark}__begin", f"{mark}__end")
+    return [Point(end, (f"usdt:{target}:{provider or '*'}:{end}",)) for end in ends]
+
+
+def has_mark(path: str, name: str) -> bool:
+    """Whether a file is a program or library with that mark."""
+    from probescope.debuginfo import usdt
+    from probescope.errors import ElfError
+
+    mark = name.rpartition(":")[2]
+    try:
+        return any(p.name == f"{mark}__begin" for p in usdt.read_path(path))
+    except ElfError:
+        return False
+
+
 def _of_line(path: str, line: int, program: Program | None) -> tuple[str, ...]:
     from probescope.views.whois.places import by_line
 

@@ -30,7 +30,7 @@ def nested(first: Point, last: Point, by: str = "", condition: str = "") -> str:
     forget = " delete(@key, (tid, @depth[tid]));" if by else ""
     return (
         f"{_limits()}\n"
-        f"{first.probe}{_predicate(condition)} {{ @depth[tid]++; @start[tid, @depth[tid]] = nsecs;{keep} }}\n"
+        f"{first.probe}{_predicate(condition)} {{ @depth[tid]++;{keep} @start[tid, @depth[tid]] = nsecs; }}\n"
         f"{last.probe} /@depth[tid]/ {{ $now = nsecs; $ns = $now - @start[tid, @depth[tid]];\n"
         f"  {_sum('0', '1', key, '$ns')}\n"
         f"  delete(@start, (tid, @depth[tid]));{forget} @depth[tid]--; }}\n"
