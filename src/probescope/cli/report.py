@@ -1,4 +1,4 @@
-"""``probescope report``: where the samples of a recording fall."""
+"""``probescope report``: where the samples of a recording fall, or what its events come to."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from probescope.cli.parsing import Parser, offers
 from probescope.cli.perf_options import add_perf_options
+from probescope.cli.report_summaries import add_summaries
 from probescope.cli.symbols import add_symbols
 from probescope.errors import UsageError
 
@@ -23,6 +24,8 @@ EXAMPLES = """examples:
   probescope report --hierarchy -s comm,dso,sym
   probescope report -n --percent-limit 1 --time 10%-20%
   probescope report -f json
+  probescope report --sched                    scheduling, as perf sched latency; also --timehist, --latency
+  probescope report --syscalls --time 10%-20%  system calls, as perf trace -s; also --irq
 """
 SORTS = "of comm, dso, sym, pid, tgid, cpu, srcline, srcfile, parent, time, weight, trace, fields of tracepoints"
 
@@ -45,6 +48,7 @@ def parser() -> Parser:
     _looks(p)
     _told(p)
     _filters(p)
+    add_summaries(p)
     add_symbols(p)
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
     p.add_argument("--stdio", action="store_true", help="as it is")
@@ -101,6 +105,10 @@ def _filters(p: argparse.ArgumentParser) -> None:
 def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
     _refuse(args)
+    if args.summary:
+        from probescope.cli.report_summaries import summary
+
+        return summary(args)
     from probescope.cli.recordings import opened
     from probescope.cli.reports import Report
     from probescope.cli.symbols import search_of
