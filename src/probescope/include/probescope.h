@@ -57,19 +57,23 @@ int plain(signed char);
 int plain(unsigned char);
 int plain(short);
 int plain(unsigned short);
-template <typename T, bool is_number> struct sign { enum { negative = 0 }; };
-template <typename T> struct sign<T, true> { enum { negative = static_cast<T>(-1) < static_cast<T>(1) }; };
-template <typename T> struct is_number { enum { value = __is_enum(T) }; };
-template <> struct is_number<int> { enum { value = 1 }; };
-template <> struct is_number<long> { enum { value = 1 }; };
-template <> struct is_number<long long> { enum { value = 1 }; };
+template <typename T> struct kind { enum { value = __is_enum(T) ? 2 : 0 }; };
+template <> struct kind<int> { enum { value = 1 }; };
+template <> struct kind<long> { enum { value = 1 }; };
+template <> struct kind<long long> { enum { value = 1 }; };
+template <typename T, int> struct sign { enum { negative = 0 }; };
+template <typename T> struct sign<T, 1> { enum { negative = 1 }; };
+template <typename T> struct sign<T, 2> {
+    typedef __underlying_type(T) number;
+    enum { negative = static_cast<number>(-1) < static_cast<number>(1) };
+};
 template <typename T> struct shape {
-    enum { size = static_cast<int>(sizeof(T)) };
-    enum { value = sign<T, is_number<T>::value>::negative ? -static_cast<int>(size) : static_cast<int>(size) };
+    static const int size = static_cast<int>(sizeof(T));
+    static const int value = sign<T, kind<T>::value>::negative ? -size : size;
 };
 } /* namespace probescope_x */
 #define PROBESCOPE_X_VALUE(x) static_cast<decltype(::probescope_x::plain(x))>(x)
-#define PROBESCOPE_X_SHAPE(x) static_cast<int>(::probescope_x::shape<decltype(::probescope_x::plain(x))>::value)
+#define PROBESCOPE_X_SHAPE(x) (::probescope_x::shape<decltype(::probescope_x::plain(x))>::value + 0)
 #else
 /* both ways of ?: the same: arrays become pointers, small integers int; class 1 of gcc's are the integers */
 #define PROBESCOPE_X_VALUE(x) (1 ? (x) : (x))
