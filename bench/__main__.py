@@ -21,6 +21,7 @@ from bench import (
     loop,
     perfdata,
     record,
+    span,
     startup,
     stream,
     tracedat,
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Settings, Tool, Tool], list[Row]]]] =
     "stream": ("Events printed", stream.run),
     "tracedat": ("Reading trace.dat, beside trace-cmd report", tracedat.run),
     "record": ("Recording, beside perf record", record.run),
+    "span": ("Spans of marked code", span.run),
     "ftrace-record": ("Recording, beside trace-cmd record", ftrace_record.run),
     "perfdata": ("Reading perf.data, beside perf script", perfdata.run),
 }
