@@ -234,7 +234,12 @@ RULES: tuple[Rule, ...] = (
     Rule("write /", _DENIED, "this kernel forbids it even to root", lambda s: s.privileges.uid == 0),
     Rule("read /", _DENIED, "needs root: sudo probescope ...", lambda s: s.privileges.uid != 0),
     Rule("read /", _DENIED, "this kernel forbids it even to root", lambda s: s.privileges.uid == 0),
-    Rule("open /sys", (e.ENOENT,), "is sysfs mounted? sudo mount -t sysfs nodev /sys"),
+    Rule(
+        "open /sys",
+        (e.ENOENT,),
+        "is sysfs mounted? sudo mount -t sysfs nodev /sys",
+        lambda s: not s.exists("/sys/kernel"),
+    ),
     Rule(
         "read addresses",
         _DENIED,

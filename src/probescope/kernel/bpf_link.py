@@ -46,7 +46,7 @@ def link_perf_event(prog: FdLike, event: FdLike, cookie: int = 0) -> Link:
 def raw_tracepoint_open(prog: FdLike, name: str, cookie: int | None = None) -> Link:
     """On a raw tracepoint by name, or, with an empty name, on what the program was loaded for. Cookies: 6.10, "bpf:
     support BPF cookie in raw_tracepoint"."""
-    text = name.encode() + b"\0"
+    text = name.encode("utf-8", "surrogateescape") + b"\0"
     # name@0 prog_fd@8 cookie@16; the cookie is left off where it is not asked for, or an old kernel would answer E2BIG
     attr = bytearray(struct.pack("=QI4x", host().address(text) if name else 0, prog.__index__()))
     if cookie is not None:
@@ -84,12 +84,12 @@ def link_kprobe_multi(
     """On many kernel functions at once, by symbols or by addresses, with a cookie each if given. The program was loaded
     with BPF_TRACE_KPROBE_MULTI (5.18), or BPF_TRACE_KPROBE_SESSION for entry and return in one (6.10)."""
     h = host()
-    names = b"".join(s.encode() + b"\0" for s in symbols)
+    names = b"".join(s.encode("utf-8", "surrogateescape") + b"\0" for s in symbols)
     at = h.address(names)
     pointers: list[int] = []
     for s in symbols:
         pointers.append(at)
-        at += len(s.encode()) + 1
+        at += len(s.encode("utf-8", "surrogateescape")) + 1
     syms, addrs, cooks = _u64s(pointers), _u64s(addresses), _u64s(cookies)
     count = len(symbols) or len(addresses)
     _same(count, cookies, "cookies")

@@ -138,7 +138,7 @@ class FakeHost(Host):
         self._allow(path)
         if path not in self.files:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        self.written.append((path, data.encode() if isinstance(data, str) else data))
+        self.written.append((path, data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data))
 
     def _allow(self, path: str) -> None:
         if path in self.denied:

@@ -200,10 +200,11 @@ class Host:
 
     def write(self, path: str, data: bytes | str, *, truncate: bool = False) -> None:
         """One write(2) to a kernel file, opened with O_APPEND: files of tracefs lose their older content otherwise, and
-        Python's own mode "a" seeks, which they refuse. ``truncate`` empties the file first. Raises OSError."""
+        Python's own mode "a" seeks, which they refuse. ``truncate`` empties the file first. A word of the command line
+        is written as the bytes that it is. Raises OSError."""
         fd = self.open(path, os.O_WRONLY | (os.O_TRUNC if truncate else os.O_APPEND))
         try:
-            os.write(fd, data.encode() if isinstance(data, str) else data)
+            os.write(fd, data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data)
         finally:
             self.close(fd)
 
@@ -239,7 +240,7 @@ class Host:
 
     def write_whole(self, path: str, text: str) -> None:
         """Makes or replaces a file: whoever reads it finds the old or the new text. Raises OSError."""
-        with open(path + ".new", "w", encoding="utf-8", opener=_private) as file:
+        with open(path + ".new", "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
             file.write(text)
         os.replace(path + ".new", path)
 

@@ -47,7 +47,7 @@ def _kallsyms() -> Iterator[bytes]:
 
 def _address(text: bytes, name: str) -> int:
     """0 if it is not there, or hidden."""
-    at = text.find(b" " + name.encode() + b"\n")
+    at = text.find(b" " + name.encode("utf-8", "surrogateescape") + b"\n")
     line = text[text.rfind(b"\n", 0, at) + 1 : at] if at >= 0 else b"0"
     try:
         return int(line.split(b" ", 1)[0], 16)

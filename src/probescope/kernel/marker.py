@@ -17,7 +17,7 @@ def mark(text: str, buffer: str = "") -> str:
     into the top buffer. The name of the instance, empty for the top one. Raises KernelError, UsageError."""
     name = buffer or next((one.instance for one in all_started() if one.instance == OWN and not one.top), "")
     base = f"{tracefs.find_root()}/instances/{name}" if name else tracefs.find_root()
-    if "/" in name or len(text.encode()) > MOST:
+    if "/" in name or len(text.encode("utf-8", "surrogateescape")) > MOST:
         what = f"a mark has at most {MOST} bytes" if "/" not in name else f"'{name}' is no name of a buffer"
         raise UsageError(what)
     try:

@@ -44,7 +44,12 @@ class PerfEvent(Fd):
 
     def set_filter(self, text: str) -> None:
         """A tracefs-style filter on the event's fields; for a tracepoint, uprobe or kprobe event."""
-        self._ioctl("SET_FILTER", u.PERF_EVENT_IOC_SET_FILTER, bytearray(text.encode() + b"\0"), filter=text)
+        self._ioctl(
+            "SET_FILTER",
+            u.PERF_EVENT_IOC_SET_FILTER,
+            bytearray(text.encode("utf-8", "surrogateescape") + b"\0"),
+            filter=text,
+        )
 
     def set_output(self, other: FdLike | None) -> None:
         """Puts this event's records into the ring of ``other`` (same CPU), or back into none."""

@@ -93,7 +93,7 @@ def write_words(name: str, words: Sequence[str], base: str = "") -> None:
         fd = h.open(path, os.O_WRONLY | os.O_APPEND)
         try:
             for word in words:
-                os.write(fd, f"{word}\n".encode())
+                os.write(fd, f"{word}\n".encode("utf-8", "surrogateescape"))
         finally:
             h.close(fd)
     except OSError as e:

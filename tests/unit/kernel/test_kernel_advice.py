@@ -118,3 +118,10 @@ def test_errors_are_typed_and_named(number, kind, name):
         error = kernel_error("bpf(BPF_X)", number, "a place", prog="kprobe")
     assert type(error) is kind
     assert (error.errno_name, error.what, error.where) == (name, f"bpf(BPF_X) failed: {name}", "a place")
+
+
+def test_sysfs_is_to_be_mounted_only_where_it_is_not():
+    """A file that this kernel's tracefs lacks is no reason to mount anything."""
+    path = "open /sys/kernel/tracing/per_cpu/cpu99/trace"
+    assert "mount -t sysfs" in hints({}, path, errno.ENOENT)
+    assert "mount" not in hints({"/sys/kernel": ""}, path, errno.ENOENT)

@@ -9,7 +9,7 @@ import pytest
 from probescope.errors import KernelError, PermissionDenied, Unsupported
 from probescope.kernel import leftovers, tracefs
 from probescope.kernel.fake import FakeHost
-from probescope.kernel.host import use_host
+from probescope.kernel.host import Host, use_host
 
 T = "/sys/kernel/tracing"
 
@@ -167,3 +167,13 @@ def test_reaping_touches_only_our_dead():
         f"{T}/instances/probescope_x",
         f"{T}/instances/other",
     ]
+
+
+def test_words_of_the_command_line_are_written_as_the_bytes_they_are(tmp_path):
+    """A name in Latin-1 comes as a lone surrogate: what the kernel is told is the byte, not an UnicodeEncodeError."""
+    file = tmp_path / "filter"
+    file.touch()
+    Host().write(str(file), "comm == \udcff")
+    assert file.read_bytes() == b"comm == \xff"
+    Host().write_whole(str(file), "\udcff")
+    assert file.read_bytes() == b"\xff"
