@@ -61,7 +61,7 @@ def parser(command: str) -> Parser:
     if command in {"show", "stat"}:
         p.add_argument("-t", dest="top", action="store_true", help="of the top buffer, which is not ours")
     if command in {"show", "snapshot"}:
-        p.add_argument("-c", dest="cpu", type=int, default=-1, metavar="CPU", help="of this CPU only")
+        p.add_argument("-c", dest="cpu", type=int, metavar="CPU", help="of this CPU only")
     if command == "show":
         p.add_argument("-p", dest="pipe", action="store_true", help="as it comes, taken out of the buffer")
         p.add_argument("-s", dest="snapshot", action="store_true", help="the snapshot")
@@ -113,7 +113,9 @@ def _base(args: argparse.Namespace) -> str:
 
 
 def _show(args: argparse.Namespace) -> int:
+    from probescope.collect.ftrace.refusals import no_snapshots
     from probescope.kernel import tracefs
+    from probescope.kernel.host import host
 
     if args.pipe and args.snapshot:
         raise UsageError("-p and -s: one of them")
@@ -123,7 +125,21 @@ def _show(args: argparse.Namespace) -> int:
             sys.stdout.write(tracefs.read(file, base))
             return 0
     file = "trace_pipe" if args.pipe else "snapshot" if args.snapshot else "trace"
-    return _copied(f"per_cpu/cpu{args.cpu}/{file}" if args.cpu >= 0 else file, base, say=args.path)
+    if file == "snapshot" and not host().exists(f"{base}/snapshot"):
+        raise no_snapshots()
+    return _copied(_of_cpu(file, args.cpu, base), base, say=args.path)
+
+
+def _of_cpu(file: str, cpu: int | None, base: str) -> str:
+    """The file of this CPU. Raises UsageError where there is no such CPU."""
+    from probescope.kernel.host import host
+    from probescope.kernel.machine import possible_cpus
+
+    if cpu is None:
+        return file
+    if cpu < 0 or not host().exists(f"{base}/per_cpu/cpu{cpu}"):
+        raise UsageError(f"there is no CPU {cpu}", hints=[f"CPUs of this machine: 0 to {possible_cpus()[-1]}"])
+    return f"per_cpu/cpu{cpu}/{file}"
 
 
 def _copied(file: str, base: str, *, say: bool = False) -> int:
@@ -139,10 +155,11 @@ def _copied(file: str, base: str, *, say: bool = False) -> int:
 
 
 def _snapshot(args: argparse.Namespace) -> int:
+    from probescope.collect.ftrace.refusals import no_snapshots
     from probescope.kernel import tracefs
 
     base = _base(args)
-    file = f"per_cpu/cpu{args.cpu}/snapshot" if args.cpu >= 0 else "snapshot"
+    file = _of_cpu("snapshot", args.cpu, base)
     what = [text for asked, text in ((args.take, "1"), (args.reset, "2"), (args.free, "0")) if asked]
     if len(what) > 1:
         raise UsageError("-s, -r and -f: one of them")
@@ -152,8 +169,7 @@ def _snapshot(args: argparse.Namespace) -> int:
         tracefs.write(file, what[0], base)
     except KernelError as e:
         if e.errno_name == "ENOENT":
-            hints = ["it takes CONFIG_TRACER_SNAPSHOT; ftrace stop, then show or extract, keeps the moment too"]
-            raise UsageError("this kernel takes no snapshots", hints=hints) from None
+            raise no_snapshots() from None
         raise
     return 0
 

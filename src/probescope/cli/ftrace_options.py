@@ -229,6 +229,8 @@ class _Folding:
         digits = text.removeprefix("0x").replace(",", "")
         if text != "-1" and (not digits or any(c not in "0123456789abcdefABCDEF" for c in digits)):
             raise UsageError(f"'{text}' is no mask of CPUs", hints=["-M 3 is CPU 0 and 1, in hexadecimal"])
+        if text != "-1" and not digits.strip("0"):
+            raise UsageError(f"the mask {text} has no CPU: nothing would be traced", hints=["-M 1 is CPU 0"])
         self._set(cpumask="" if text == "-1" else text.removeprefix("0x"))
 
     def on_buffer(self, name: str) -> None:

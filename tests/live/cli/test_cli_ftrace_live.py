@@ -273,6 +273,9 @@ def test_stream_prints_while_it_runs(calls):
         (("-e", "sched", "-O", "sym-ofset"), 2, ("no trace option sym-ofset", "sym-offset")),
         (("-p", "functoin", "-l", "x"), 2, ("no tracer functoin",)),
         (("-e", "sched", "-o", "/dev/full"), 2, ("no regular file",)),
+        (("-e", "sched", "-o", ""), 2, ("name of the file is empty",)),
+        (("-e", "sched", "-M", "0"), 2, ("has no CPU",)),
+        (("-e", "sched", "-M", "f" * 16 + "," + "f" * 8), 2, ("this machine has not", " -M ")),
         (("-e", "sched", "-o", "/nowhere/t.dat"), 2, ("cannot write /nowhere/t.dat.cpu",)),
     ],
 )
@@ -297,8 +300,25 @@ def test_without_tracefs_it_is_said_plainly():
                           text=True, check=False)  # fmt: skip
     assert "mounted read-only" in done.stderr
     assert "probescope record -e" in done.stderr
-    done = subprocess.run([*as_nobody(), "ftrace", "stat"], capture_output=True, text=True, check=False)
-    assert "sudo" in done.stderr
+    for command in ("stat", "show", "stop", "reset", "extract"):  # not: no trace was started, which they cannot know
+        done = subprocess.run([*as_nobody(), "ftrace", command], capture_output=True, text=True, check=False)
+        assert "sudo" in done.stderr
+
+
+def test_what_a_buffer_has_not():
+    """No CPU of that number, no snapshots: that, and not that sysfs be mounted."""
+    assert "there is no CPU 999" in run("show", "-t", "-c", "999", code=2).stderr
+    assert "there is no CPU -1" in run("show", "-t", "-c", "-1", code=2).stderr
+    if not Path(f"{tracefs.find_root()}/snapshot").exists():
+        assert "takes no snapshots" in run("show", "-t", "-s", code=2).stderr
+
+
+def test_words_need_not_be_unicode(tmp_path, calls):
+    """A filter's byte 0xff is compared as it is, and a mark's written: neither is a bug."""
+    path = tmp_path / "t.dat"
+    record(path, "-e", "sched:sched_process_exec", "-f", b'filename == "\xff"', "--", calls, "1")
+    assert count(path) == {}
+    run("mark", b"\xff")
 
 
 def test_list(calls):

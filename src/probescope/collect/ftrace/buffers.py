@@ -72,9 +72,13 @@ class Buffers:
         if self.owned:
             tracefs.write("tracing_on", "0", place.base)
         self._clock(b, place)
-        for file, text in (("buffer_size_kb", str(b.size_kb or "")), ("tracing_cpumask", b.cpumask)):
-            if text:
-                place.write(file, text)
+        if b.size_kb:
+            place.write("buffer_size_kb", str(b.size_kb))
+        if b.cpumask:
+            try:
+                place.write("tracing_cpumask", b.cpumask)
+            except KernelError as e:
+                raise refusals.refused_cpus(b.cpumask, e) from None
         self._functions(b, place)
         self._pids(b, place)
         for event in b.events:

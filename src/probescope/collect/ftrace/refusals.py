@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from contextlib import suppress
 
 from probescope.collect.ftrace.arming import no_function
@@ -10,6 +11,7 @@ from probescope.errors import KernelError, PermissionDenied, ProbeError, Probesc
 from probescope.formats.tracing.event_format import parse_event_format
 from probescope.kernel import tracefs
 from probescope.kernel.error_log import last_complaint
+from probescope.kernel.machine import possible_cpus
 
 #: Files of which a denial means that functions cannot be traced at all.
 FUNCTION_FILES = {"set_ftrace_filter", "set_ftrace_notrace", "set_graph_function", "set_ftrace_pid", "current_tracer"}
@@ -43,6 +45,23 @@ def refused_clock(name: str, base: str) -> UsageError:
     near = nearest(name, known)
     hints = [f"did you mean {near[0]}?"] if near else []
     return UsageError(f"there is no trace clock {name}", hints=[*hints, f"one of {' '.join(known)}"])
+
+
+def refused_cpus(mask: str, e: KernelError) -> ProbescopeError:
+    """Bits of CPUs that this machine cannot have: bitmap_parse of lib/bitmap-str.c says EOVERFLOW."""
+    if e.errno != errno.EOVERFLOW:
+        return e
+    there = possible_cpus()
+    all_of_them = f"{sum(1 << cpu for cpu in there):x}"
+    return UsageError(
+        f"the mask {mask} has CPUs that this machine has not",
+        hints=[f"{len(there)} CPUs, up to CPU {there[-1]}: -M {all_of_them} is all of them"],
+    )
+
+
+def no_snapshots() -> UsageError:
+    hint = "it takes CONFIG_TRACER_SNAPSHOT; ftrace stop, then show or extract, keeps the moment too"
+    return UsageError("this kernel takes no snapshots", hints=[hint])
 
 
 def refused_option(option: str, tracer: str, base: str) -> UsageError:

@@ -93,6 +93,8 @@ class Spools:
 
 def check_output(path: str) -> None:
     """Raises UsageError for what is no regular file: the recording is put together in another, and takes its place."""
+    if not path:
+        raise UsageError("-o: the name of the file is empty", hints=["-o FILE"])
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise UsageError(f"{path} is no regular file", hints=["-o FILE; probescope ftrace stream prints at once"])

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from probescope.collect.ftrace import about
+from probescope.collect.ftrace import about, refusals
 from probescope.collect.ftrace.buffers import Buffers, loss_of
 from probescope.collect.ftrace.places import Place
 from probescope.collect.ftrace.record_plan import Recorded, TracePlan
@@ -17,7 +17,7 @@ from probescope.errors import KernelError, SessionError
 from probescope.frozen import replace
 from probescope.kernel import tracefs
 from probescope.kernel.advice import kernel_error
-from probescope.kernel.borrowed import Borrowed
+from probescope.kernel.borrowed import FOLDER, Borrowed
 from probescope.kernel.host import host
 from probescope.kernel.leftovers import reap
 from probescope.kernel.machine import online_cpus
@@ -98,6 +98,14 @@ def change(plan: TracePlan) -> None:
 
 
 def nothing_started(name: str = "") -> SessionError:
+    """Raises PermissionDenied or Unsupported for who may not see what was started."""
+    tracefs.find_root()
+    try:
+        host().listdir(FOLDER)
+    except PermissionError as e:
+        raise kernel_error(f"read {FOLDER}", e.errno or 0, path=FOLDER) from None
+    except OSError:  # no trace was started since the machine was
+        pass
     what = f"no trace {name} was started" if name else "no trace was started"
     return SessionError(what, hints=["probescope ftrace start -e EVENT starts one; ftrace stat shows what there is"])
 
@@ -148,6 +156,8 @@ def extract(some: list[Started], path: str, version: int, compression: str, *, s
     on = [p for p in places if p.read("tracing_on").strip() == "1"]
     cpus = online_cpus()
     file = "snapshot_raw" if snapshot else "trace_pipe_raw"
+    if snapshot and not host().exists(f"{places[0].base}/snapshot"):
+        raise refusals.no_snapshots()
     for place in on:
         tracefs.write("tracing_on", "0", place.base)
     spools = None
