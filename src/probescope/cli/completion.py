@@ -12,6 +12,7 @@ from typing import Any
 from probescope.cli.ftrace import COMMANDS as FTRACE
 from probescope.cli.main import COMMANDS
 from probescope.cli.parsing import Parser, offered
+from probescope.views.ask.question import ORDER as QUESTIONS
 
 EXAMPLES = """examples:
   eval "$(probescope completion bash)"
@@ -61,6 +62,7 @@ _BASH = r"""_probescope() {{
       else
         compopt -o filenames 2> /dev/null; COMPREPLY=($(compgen -f -- "$cur"))
       fi ;;
+    ask) COMPREPLY=($(compgen -W "{questions}" -- "$cur")) ;;
     *) compopt -o filenames 2> /dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
   esac
 }}
@@ -103,6 +105,7 @@ _probescope() {{
   fi
   case "$words[2]" in
     completion) compadd {shells} ;;
+    ask) compadd -- {questions} ;;
     ftrace) if (( CURRENT == 3 )); then compadd -- {ftrace}; else _files; fi ;;
     {with_probes})
       if [[ "$PREFIX" == *:* ]]; then
@@ -170,6 +173,7 @@ def _bash() -> str:
         shells=" ".join(SHELLS),
         with_probes="|".join(WITH_PROBES),
         ftrace=" ".join(FTRACE),
+        questions=" ".join(QUESTIONS),
         sources=SOURCES,
     )
 
@@ -189,6 +193,7 @@ def _zsh() -> str:
         values="\n".join(values),
         options="\n".join(options),
         ftrace=" ".join(FTRACE),
+        questions=" ".join(QUESTIONS),
         shells=" ".join(SHELLS),
         with_probes="|".join(WITH_PROBES),
         sources=" ".join(f"'{s}'" for s in SOURCES.split()),
@@ -202,6 +207,7 @@ def _fish() -> str:
         out += [_fish_option(c, a) for a in actions_of(c)]
     out.append(_FISH_PROBES.format(commands=" ".join(WITH_PROBES)))
     out.append(f"complete -c probescope -n '__fish_seen_subcommand_from completion' -a '{' '.join(SHELLS)}'\n")
+    out.append(f"complete -c probescope -n '__fish_seen_subcommand_from ask' -a '{' '.join(QUESTIONS)}'\n")
     out.append(
         "complete -c probescope -n '__fish_seen_subcommand_from ftrace; and not __fish_seen_subcommand_from "
         f"{' '.join(FTRACE)}' -a '{' '.join(FTRACE)}'\n"

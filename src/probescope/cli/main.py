@@ -41,12 +41,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("completion", "print shell completion for bash, zsh or fish"),
 }
 
-_SCHED = "probescope record -e 'sched:*' -a -- sleep 5, then script, run -i perf.data, or flame --off-cpu"
+_SCHED = "probescope record -e 'sched:*' -a -- sleep 5, then report --sched or --timehist, or flame --off-cpu"
 PEERS = {
     # what other tools call it: what it is here
-    "trace": "system calls: probescope run -e 'tracepoint:syscalls:sys_enter_openat { print(args) }'",
+    "trace": "probescope run -e 'tracepoint:syscalls:sys_enter_openat { print(args) }', or report --syscalls",
     "sched": _SCHED,
     "timechart": _SCHED,
+    "kwork": "probescope record -e 'irq:*' -a -- sleep 5, then report --irq, or ask interrupts",
     "evlist": "probescope report --header-only",
     "archive": "probescope record saves the names that are needed beside the recording: perf.data.symbols",
     "inject": "names of JIT compilers are found without it; probescope export -o part.data makes a part of a recording",
