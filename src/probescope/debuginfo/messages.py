@@ -63,7 +63,7 @@ class Pattern:
         if _in_order(self.pieces, text):
             return Match(address, text, sum(map(_letters, self.pieces)), False)
         agreed = _part(own, self.line)
-        return Match(address, text, agreed, False) if 2 * agreed >= max(_letters(self.line), 2 * LEAST) else None
+        return Match(address, text, agreed, False) if 3 * agreed >= max(_letters(self.line), 6 * LEAST) else None
 
 
 def _letters(text: str) -> int:

@@ -30,7 +30,7 @@ def whois(capsys: pytest.CaptureFixture[str], *args: str) -> list[dict[str, obje
     [
         # by the kernel's sources, 6.1 and 6.12: mm/oom_kill.c, arch/x86/mm/fault.c
         ("Out of memory: Killed process 312 (stress) total-vm:8192kB", "__oom_kill_process"),
-        ("kernel tried to execute NX-protected page - exploit attempt? (uid: 0)", "show_fault_oops"),
+        ("kernel tried to execute NX-protected page - exploit attempt? (uid: 0)", "page_fault_oops"),
     ],
 )
 def test_messages_lead_to_their_functions(
