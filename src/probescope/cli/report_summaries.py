@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from probescope.errors import UsageError
+from probescope.errors import ProbescopeError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -33,7 +33,7 @@ def add_summaries(p: argparse.ArgumentParser) -> None:
 
 
 def summary(args: argparse.Namespace) -> int:
-    """The exit code. Raises UsageError where the events were not recorded."""
+    """The exit code. Raises ProbescopeError where the events were not recorded."""
     from probescope.model.visible import visible_json
     from probescope.views.summaries.kinds import KINDS
     from probescope.views.summaries.said import lacking, losses, present
@@ -44,8 +44,8 @@ def summary(args: argparse.Namespace) -> int:
     rows = args.rows or (0 if args.summary == "timehist" else ROWS)
     with ask_store([args.input], quiet=args.quiet) as store:
         if lacking(kind.needs, present(store)):
-            what = f"--{args.summary} is about events that were not recorded in {args.input}"
-            raise UsageError(what, hints=[f"probescope record -a -e '{kind.record}' -- sleep 10"])
+            what = f"--{args.summary} is about events that are not in {args.input}"
+            raise ProbescopeError(what, hints=[f"probescope record -a -e '{kind.record}' -- sleep 10"])
         window = _window(store, args.time)
         for part in (losses(store), kind.say(store, window, rows)):
             for said in part:
