@@ -33,7 +33,8 @@ def nested(first: Point, last: Point, by: str = "", condition: str = "") -> str:
         f"{first.probe}{_predicate(condition)} {{ @depth[tid]++;{keep} @start[tid, @depth[tid]] = nsecs; }}\n"
         f"{last.probe} /@depth[tid]/ {{ $now = nsecs; $ns = $now - @start[tid, @depth[tid]];\n"
         f"  {_sum('0', '1', key, '$ns')}\n"
-        f"  delete(@start, (tid, @depth[tid]));{forget} @depth[tid]--; }}\n"
+        f"  delete(@start, (tid, @depth[tid]));{forget}\n"
+        f"  if (@depth[tid] == 1) {{ delete(@depth, tid); }} else {{ @depth[tid]--; }} }}\n"
         f"{_end(['depth', 'start', *(['key'] if by else [])])}"
     )
 
