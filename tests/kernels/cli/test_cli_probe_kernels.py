@@ -14,12 +14,18 @@ from probescope.cli.main import main
 
 TRACING = Path("/sys/kernel/tracing")
 BY_NAME = "vfs_read file->f_path.dentry->d_name.name:string count:u"
-BY_REGISTERS = "vfs_read name=+0(+40(+24(%di))):string"
+DENTRY = {"6.1": 24, "6.12": 72}
+"""Where f_path.dentry is in struct file, by ``bpftool btf dump`` of each kernel; d_name.name is at 40 in both."""
 
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def by_registers(vm_kernel: str) -> str:
+    return f"vfs_read name=+0(+40(+{DENTRY[vm_kernel]}(%di))):string"
 
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str, code: int = 0) -> tuple[str, str]:
@@ -42,10 +48,10 @@ def test_members_and_returns(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(e["comm"] in ("cat", "python", "python3", "probescope") for e in events)
 
 
-def test_registers_and_filters(capsys: pytest.CaptureFixture[str]) -> None:
-    """Protects the definition that needs no types at all, by the offsets of 6.1 and 6.12."""
+def test_registers_and_filters(capsys: pytest.CaptureFixture[str], by_registers: str) -> None:
+    """Protects the definition that needs no types at all."""
     out, _ = run(
-        capsys, "-q", BY_REGISTERS, "--filter", 'name == "osrelease"', "--", "cat", "/proc/sys/kernel/osrelease"
+        capsys, "-q", by_registers, "--filter", 'name == "osrelease"', "--", "cat", "/proc/sys/kernel/osrelease"
     )
     lines = [line for line in out.splitlines() if "probe:vfs_read: (" in line]
     assert lines
@@ -72,10 +78,10 @@ def test_kept_events(capsys: pytest.CaptureFixture[str]) -> None:
     assert "psc_test" not in (TRACING / "kprobe_events").read_text()
 
 
-def test_recording_by_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_recording_by_name(capsys: pytest.CaptureFixture[str], tmp_path: Path, by_registers: str) -> None:
     """Protects definitions that are remembered: nothing of them is in tracefs but while they are recorded."""
     data = str(tmp_path / "perf.data")
-    run(capsys, "-q", BY_REGISTERS, "--", "true")
+    run(capsys, "-q", by_registers, "--", "true")
     assert "vfs_read" not in (TRACING / "kprobe_events").read_text()
     what = ["-e", "probe:vfs_read", "--filter", 'name == "osrelease"', "--", "cat", "/proc/sys/kernel/osrelease"]
     command = [sys.executable, "-m", "probescope"]  # processes of their own: the event is there until they end
