@@ -117,6 +117,7 @@ def _samples(args: argparse.Namespace, command: list[str]) -> StackSamples:
 
 
 def _read(name: str, args: argparse.Namespace, into: StackSamples | None = None) -> StackSamples:
+    from probescope.formats.piped import open_again
     from probescope.views.flame.stacks import folded, read_folded
 
     if name == "-" and sys.stdin.isatty() and into is None and os.path.exists("perf.data"):
@@ -130,7 +131,7 @@ def _read(name: str, args: argparse.Namespace, into: StackSamples | None = None)
     if name == "-":
         return read_folded(_lines(sys.stdin.buffer, "stdin"), into=into)
     try:
-        with open(name, "rb") as f:
+        with open_again(name) as f:
             return read_folded(_lines(f, name), name, into=into)
     except OSError as e:
         raise UsageError(f"cannot read {name}: {e.strerror}") from e

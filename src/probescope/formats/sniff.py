@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from probescope.errors import UsageError
+from probescope.formats.piped import open_again
 
 if TYPE_CHECKING:
     from probescope.formats.perfdata.reader import PerfData
@@ -44,7 +45,7 @@ def recording_kind(path: str) -> str:
             return kind_of(_waiting())
         if os.path.isdir(path):
             return "perf.data"
-        with open(path, "rb") as f:
+        with open_again(path) as f:
             return kind_of(f.read(SNIFFED))
     except (OSError, ValueError):
         return ""

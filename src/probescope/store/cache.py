@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from probescope.errors import LimitError, UsageError
+from probescope.formats.piped import is_pipe
 from probescope.frozen import dataclass
 from probescope.store import schema
 
@@ -76,7 +77,7 @@ def store_of(
     for names, as a text. Raises UsageError, FormatError, LimitError."""
     home = folder(environment)
     most = limit(environment)
-    if path == "-" or not _usable(home):
+    if path == "-" or is_pipe(path) or not _usable(home):
         return _alone(path, step, search)
     key = _key(path, names)
     kept = os.path.join(home, key + SUFFIX)

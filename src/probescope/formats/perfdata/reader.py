@@ -28,6 +28,7 @@ from probescope.formats.perfdata.meta import BuildId, Meta
 from probescope.formats.perfdata.order import Order, Rows
 from probescope.formats.perfdata.stream import Stream
 from probescope.formats.perfdata.summing import Summing
+from probescope.formats.piped import open_again
 from probescope.model.recording import Damage, EventBatch, EventType, Machine
 
 PRIMED_BLOCKS = 64
@@ -48,7 +49,7 @@ def _open_path(path: str) -> PerfData:
         main = os.path.join(path, "data")
         names = [n for n in os.listdir(path) if n.startswith("data.") and n[5:].isdigit()]
         parts = [os.path.join(path, n) for n in sorted(names, key=lambda n: int(n[5:]))]
-    file = open(main, "rb", buffering=0)  # noqa: SIM115 - PerfData closes it
+    file = open_again(main, buffering=0)  # PerfData closes it
     try:
         return PerfData(file, path, parts, owned=True)
     except BaseException:

@@ -11,6 +11,7 @@ import numpy as np
 
 from probescope.errors import FormatError
 from probescope.formats.perfdata.damage import Tally
+from probescope.formats.piped import open_again
 from probescope.formats.tracedat import options as o
 from probescope.formats.tracedat.batching import Batching, page_fields, page_layout
 from probescope.formats.tracedat.container import Buffer, Contents, read_contents
@@ -36,7 +37,7 @@ def open_tracedat(source: str | BinaryIO) -> TraceDat:
     caller stays the caller's to close."""
     if not isinstance(source, str):
         return TraceDat(source, getattr(source, "name", ""), owned=False)
-    file = open(source, "rb")  # noqa: SIM115 - the recording holds it
+    file = open_again(source)  # the recording holds it
     try:
         return TraceDat(file, source, owned=True)
     except BaseException:

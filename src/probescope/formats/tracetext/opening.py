@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from probescope.errors import FormatError
+from probescope.formats.piped import open_again
 from probescope.formats.tracetext import graph_text, heads, perf_heads
 from probescope.formats.tracetext.heads import LONGEST
 
@@ -77,7 +78,7 @@ class TextFile:
 
 def opened(source: str | BinaryIO, known: Known | None) -> TraceText | PerfText:
     if isinstance(source, str):
-        return _read(TextFile(open(source, "rb"), source, owned=True), known)
+        return _read(TextFile(open_again(source), source, owned=True), known)
     if source.seekable():
         source.seek(0)
         return _read(TextFile(source, getattr(source, "name", "text"), owned=False), known)
