@@ -29,7 +29,7 @@ def input_kind(name: str) -> str:
         with open(os.path.join(name, "data") if os.path.isdir(name) else name, "rb"):
             return recording_kind(name) or "folded"
     except OSError as e:
-        hints = ["perf record writes one, and probescope export FILE names another"] if name == "perf.data" else []
+        hints = ["probescope record writes one; probescope export FILE names another"] if name == "perf.data" else []
         raise UsageError(f"cannot read {name}: {e.strerror}", hints=hints) from e
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from probescope.cli.parsing import Parser, cpu_list
-from probescope.errors import UsageError
+from probescope.errors import FormatError, UsageError
 
 if TYPE_CHECKING:
     from probescope.formats.tracedat.reader import TraceDat
@@ -110,8 +110,16 @@ def opened(name: str) -> TraceDat:
 
     try:
         return open_tracedat(name)
+    except FormatError as e:
+        from probescope.formats.sniff import recording_kind
+
+        other = recording_kind(name)
+        if not other or other == "trace.dat":
+            raise
+        raise FormatError(e.what, offset=0, hints=[f"probescope script -i {name} reads it"]) from e
     except OSError as e:
         hints = ["-i FILE names another; probescope ftrace record writes one"] if name == "trace.dat" else []
+        hints += ["text of a trace: probescope script -i -"] if name == "-" else []
         raise UsageError(f"cannot read {name}: {e.strerror}", hints=hints) from None
 
 

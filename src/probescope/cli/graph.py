@@ -212,7 +212,8 @@ def _recorded(args: argparse.Namespace) -> Calls:
 def asked(args: argparse.Namespace) -> GraphRequest:
     """Raises UsageError."""
     if not args.roots and not args.only:
-        raise UsageError("which function?", hints=["probescope graph do_sys_openat2 -- ls", "probescope graph --help"])
+        example = f"'*' -x {args.binary} -- {args.binary}" if args.binary else "do_sys_openat2 -- ls"
+        raise UsageError("which function?", hints=[f"probescope graph {example}", "probescope graph --help"])
     if args.kernel is not None and not args.binary:
         raise UsageError("--kernel goes with -x FILE: without it, all is of the kernel")
     if args.binary and args.kernel is None and (args.args or args.options or args.events):

@@ -71,7 +71,10 @@ def asked(args: argparse.Namespace) -> tuple[str, str]:
     """The event, and its trigger in the kernel's words. Raises UsageError."""
     event, colon, trigger = args.event.partition(":hist:")
     if event.count(":") != 1:
-        raise UsageError(f"{event} is no event", hints=["SYSTEM:EVENT, such as sched:sched_switch"])
+        from probescope.collect.ftrace.triggered import named
+
+        meant = [f"did you mean {full}?" for full in named(event)]
+        raise UsageError(f"{event} is no event", hints=meant or ["SYSTEM:EVENT, such as sched:sched_switch"])
     if colon:
         if args.keys or args.values or args.sort or args.filter:
             raise UsageError(

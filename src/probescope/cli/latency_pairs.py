@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
 
 def measure(words: str, args: argparse.Namespace) -> int:
-    from probescope.collect.latency.words import parse
+    from probescope.collect.latency.words import of_the_woken, parse
 
     asked = parse(words, args.match, args.by, stack=args.stack)
     if args.synth is not None:
         return _show_definition(asked, args.synth)
     if args.input and (args.command or args.seconds or args.via != "auto"):
         raise UsageError("-i reads what has happened: no command, --seconds or --via goes with it")
+    woken = "" if args.match else of_the_woken(asked)
+    if woken:
+        _tell(f"HINT: pairs are of the thread in which both happen, here the waker: {woken} has those of the woken")
     found, why = (None, "") if args.input or args.via in {"bpf", "perf", "ftrace"} else _definition(asked)
     if found is None and args.via == "synthetic":
         raise SessionError(f"the kernel cannot measure this by itself: {why}", hints=["--via bpf"])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from probescope.cli.parsing import Parser, add_format, process_id
+from probescope.errors import UsageError
 
 EXAMPLES = """examples:
   probescope probe 'vfs_read count' -- cat /etc/passwd              events of a command, then nothing is left
@@ -117,6 +118,10 @@ def main(argv: Sequence[str]) -> int:
             code = getattr(probe_show, kind)(args, text) or code
     if not args.words:
         return code
+    stray = next((w for w in args.words[1:] if w.startswith("$")), "")
+    if stray:
+        whole = f"probescope probe '{args.words[0]} {stray}'"
+        raise UsageError(f"{stray} is no place", hints=[f"a definition is one word: {whole}"])
     if args.keep:
         return probe_define.keep(args, args.words, args.keep)
     from probescope.cli.probe_run import run

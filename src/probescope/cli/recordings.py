@@ -50,7 +50,9 @@ def opened(name: str, search: Search | None = None) -> Opened:
         recording = open_perfdata(sys.stdin.buffer if name == "-" else name)
         return Opened(recording, search or plain_search(name))
     except OSError as e:
-        hints = ["probescope COMMAND -i FILE names another", "perf record writes one"] if name == "perf.data" else []
+        hints = (
+            ["probescope COMMAND -i FILE names another", "probescope record writes one"] if name == "perf.data" else []
+        )
         raise UsageError(f"cannot read {name}: {e.strerror}", hints=hints) from e
 
 

@@ -90,7 +90,11 @@ def _images(args: Namespace) -> Iterable[Image]:
     named = _named(args)
     yield from named
     if args.kernel or args.vmlinux or (not named and not args.module):
-        yield subjects.kernel(args.vmlinux)
+        try:
+            yield subjects.kernel(args.vmlinux)
+        except UsageError as e:
+            meant = args.kernel or args.vmlinux
+            raise UsageError(e.what, hints=[*([] if meant else _said_by(" ".join(args.what))), *e.hints]) from e
     if args.module or (not args.exec and not args.pid and not args.vmlinux):
         yield from subjects.modules(args.module)
 
@@ -124,10 +128,24 @@ def _in(f: Finding | Unused, glob: str) -> bool:
     return glob == "*" or (isinstance(f, Finding) and fnmatchcase(f.where.plain, glob))
 
 
+def _said_by(what: str) -> list[str]:
+    """Hints where a message was looked for in the kernel only, but a program's name stands before it."""
+    import errno
+    import shutil
+
+    if what.upper() in errno.errorcode.values():
+        return [f"who returns it: probescope whois --returns {what.upper()}"]
+    name, colon, _ = what.partition(": ")
+    name = name.strip()
+    if not colon or "/" in name or " " in name or shutil.which(name) is None:
+        return ["-x PROGRAM or -p PID search programs"]
+    return [f"a message of a program: -x {name}"]
+
+
 def _elsewhere(args: Namespace) -> list[str]:
     if args.exec:
         return ["a shorter part of it, without names and numbers", "-p PID searches all files of a process"]
-    return ["a shorter part of it, without names and numbers", "-x PROGRAM or -p PID search programs"]
+    return ["a shorter part of it, without names and numbers", *_said_by(" ".join(args.what))]
 
 
 def _show(found: Sequence[Finding | Unused], args: Namespace) -> int:

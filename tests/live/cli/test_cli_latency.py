@@ -64,6 +64,7 @@ def test_what_takes_longer_is_told(work):
     ("words", "said"),
     [
         (["sched:sched_wakin", "to", "sched:sched_switch"], "sched:sched_waking"),
+        (["sched_waking", "to", "sched_switch"], "did you mean sched:sched_waking?"),
         ([*SWITCH, "pid=nextpid"], "next_pid"),
         (["sched:sched_switch"], "from which event to which"),
         (["wakup"], "wakeup"),
@@ -81,6 +82,14 @@ def test_mistakes(words, said):
     assert done.returncode in (1, 2)
     assert said in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(("match", "told"), [((), True), (("--match", "tid=next_pid"), False)])
+def test_a_wakeup_is_of_another_thread(match, told):
+    """Without --match the pairs are the waker's, which is hardly what was meant."""
+    done = probescope("latency", *SWITCH[:3], *match, "--", "true")
+    assert done.returncode == 0, done.stderr
+    assert ("--match pid=next_pid has those of the woken" in done.stderr) == told
 
 
 @pytest.mark.skipif("wakeup_rt" in tracefs.tracers(), reason="this kernel has latency tracers")

@@ -9,6 +9,7 @@ import pytest
 
 from probescope.cli.main import COMMANDS, PEERS, main
 from probescope.cli.parsing import INSTEAD
+from probescope.cli.whois import _said_by
 from probescope.lang.perf.events import parse_events
 
 
@@ -81,3 +82,36 @@ def test_commands_of_peers(word: str, capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_filter_of_no_tracepoint(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stat", *words, "--", "true"]) == 2
     assert "a filter belongs to a tracepoint" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["probe", "-x", "/bin/ls", "main%return", "$retval"], "probescope probe 'main%return $retval'"),
+        (["graph", "-x", "/bin/ls"], "probescope graph '*' -x /bin/ls -- /bin/ls"),
+    ],
+)
+def test_hints_that_say_what_was_meant(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) in {1, 2}
+    assert f"{hint}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        ("ls: cannot access '/x': No such file or directory", "a message of a program: -x ls"),
+        ("ENOENT", "who returns it: probescope whois --returns ENOENT"),
+        ("Out of memory: Killed process", "-x PROGRAM or -p PID search programs"),
+        ("nosuchprogram: failed", "-x PROGRAM or -p PID search programs"),
+    ],
+)
+def test_who_may_have_said_it(message: str, hint: str) -> None:
+    """Shells and programs put their names first."""
+    assert _said_by(message) == [hint]
+
+
+def test_a_trace_as_text_is_no_trace_dat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = tmp_path / "trace.txt"
+    text.write_text("# tracer: nop\n#\n            bash-1994    [000] d..2.  5281.568967: sched_waking: comm=a pid=1\n")
+    assert main(["ftrace", "report", "-i", str(text)]) == 1
+    assert f"HINT: probescope script -i {text} reads it\n" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import pytest
 from probescope.collect.ftrace.latency_tracer import cpu_mask
 from probescope.collect.latency.definition import Impossible, define, shell
 from probescope.collect.latency.program import program
-from probescope.collect.latency.words import parse
+from probescope.collect.latency.words import of_the_woken, parse
 from probescope.errors import UsageError
 from probescope.formats.tracing.event_format import parse_event_format
 from probescope.model.latency import By, End
@@ -63,6 +63,14 @@ def test_words_that_make_no_sense(words, match, by):
     """Mistakes are told before anything is asked of the kernel."""
     with pytest.raises(UsageError):
         parse(words, match, by)
+
+
+def test_whose_pairs():
+    """A wake-up happens in the waker; what says who is meant, or is of one thread, is left alone."""
+    assert of_the_woken(parse(WORDS)) == "--match pid=next_pid"
+    assert of_the_woken(parse("sched:sched_wakeup to syscalls:sys_exit_read")) == "--match pid=tid"
+    assert of_the_woken(parse(WORDS, "pid=next_pid")) == ""
+    assert of_the_woken(parse("syscalls:sys_enter_read to syscalls:sys_exit_read")) == ""
 
 
 def test_the_program():

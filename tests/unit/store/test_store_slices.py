@@ -16,6 +16,7 @@ from store_fakes import (
     SOFT_EXIT,
     Event,
     built,
+    kind,
     rows,
 )
 
@@ -55,6 +56,15 @@ def test_system_calls():
     ]
     for cut in range(1, len(events)):
         assert rows(built(events[:cut], events[cut:]), sql) == whole
+
+
+def test_system_calls_by_their_own_events():
+    """The event's name says which call it is: in the text of a trace the field for its number is 0."""
+    begin = kind("syscalls:sys_enter_openat", 90, [("__syscall_nr", "i"), ("dfd", "q")])
+    end = kind("syscalls:sys_exit_openat", 91, [("__syscall_nr", "i"), ("ret", "q")])
+    events = [Event(10, 0, 7, begin, {"dfd": 4}), Event(30, 0, 7, end, {"ret": 3})]
+    db = built(events, kinds=(begin, end))
+    assert rows(db, "select nr, name, ts, dur, arg0, ret from syscall") == [(257, "openat", 10, 20, 4, 3)]
 
 
 def test_interrupts():

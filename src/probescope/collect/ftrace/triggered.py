@@ -107,6 +107,14 @@ class Triggered:
         self.close()
 
 
+def named(name: str) -> list[str]:
+    """``SYSTEM:EVENT`` of the events of this name, which stands without its system: for hints."""
+    try:
+        return [f"{system}:{event}" for system, event in tracefs.available_events() if event == name][:3]
+    except ProbescopeError:
+        return []
+
+
 def known_event(event: str) -> None:
     """Raises ProbeError, with near names, for an event that is not there."""
     system, _, name = event.partition(":")

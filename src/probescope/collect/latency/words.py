@@ -58,8 +58,23 @@ def _probe(text: str) -> str:
     if head in SOURCES or head in SHORT_NAMES:
         return f"tracepoint:{text.partition(':')[2]}" if SHORT_NAMES.get(head) == "tracepoint" else text
     if text.count(":") != 1:
-        raise UsageError(f"{text} is no probe", hints=["SYSTEM:EVENT, such as sched:sched_switch, or kprobe:FUNCTION"])
+        from probescope.collect.ftrace.triggered import named
+
+        hints = [f"did you mean {full}?" for full in named(text)]
+        hints = hints or ["SYSTEM:EVENT, such as sched:sched_switch, or kprobe:FUNCTION"]
+        raise UsageError(f"{text} is no probe", hints=hints)
     return f"tracepoint:{text}"
+
+
+_WAKE = frozenset({"sched:sched_waking", "sched:sched_wakeup", "sched:sched_wakeup_new"})
+
+
+def of_the_woken(asked: Asked) -> str:
+    """The --match that is meant where a pair begins with a wake-up, which happens in another thread than the one that
+    it is about. Empty where it does not."""
+    if asked.start.event not in _WAKE or asked.start.keys != ("tid",):
+        return ""
+    return {"sched:sched_switch": "--match pid=next_pid"}.get(asked.end.event, "--match pid=tid")
 
 
 def comm_field(end: End, fields: list[str]) -> str:

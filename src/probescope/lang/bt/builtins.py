@@ -85,7 +85,8 @@ def _has_cpid(u: Unit, span: Span) -> V:
 
 def _cpid(u: Unit, span: Span) -> V:
     if not u.program.env.child:
-        u.warn("No child command (`-c`); cpid is zero", span)
+        hint = "-c 'COMMAND ARG ...' runs one; what follows -- are parameters of the program"
+        u.warn("No child command (`-c`); cpid is zero", span, hint)
         return const(0, CONTEXT["cpid"].type, span)
     return value(ir.Context(CONTEXT["cpid"].type, "cpid", span=span))
 

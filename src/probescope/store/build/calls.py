@@ -58,11 +58,7 @@ class Calls:
             return
         enters = name == ENTER or name.startswith(ENTERS)
         count = len(k)
-        if raw:
-            nr = k.number("id")
-        else:
-            nr = k.number("__syscall_nr") if k.has("__syscall_nr") else k.number("nr")
-            self._learn(nr, name.removeprefix(ENTERS).removeprefix(EXITS))
+        nr = k.number("id") if raw else self._learn(k, name.removeprefix(ENTERS).removeprefix(EXITS))
         args = self._args(k) if enters else [none(count, NO_NUMBER)] * ARGS
         self._rows.append(
             {
@@ -77,10 +73,16 @@ class Calls:
             }
         )
 
-    def _learn(self, nr: Array, name: str) -> None:
+    def _learn(self, k: KindBatch, name: str) -> Array:
+        """Their numbers: the name's, since in the text of a trace the field for it is 0; else those of the field."""
+        number = syscalls.number_of_event(name, self._arch) if self._known else -1
+        if number >= 0:
+            return np.full(len(k), number, np.int64)
+        nr = k.number("__syscall_nr") if k.has("__syscall_nr") else k.number("nr")
         for n in np.unique(nr).tolist():
             if n not in self._known:
                 self._names.setdefault(n, name)
+        return nr
 
     def _args(self, k: KindBatch) -> list[Array]:
         if k.event.name == ENTER:
