@@ -95,7 +95,10 @@ def _split(args: argparse.Namespace) -> int:
     rule = _rule(args)
     stem = args.output or name
     with opened(name) as recording:
-        pieces = split(recording, rule, lambda n: f"{stem}.{n + 1:04d}" if rule.repeat else f"{stem}.{n + 1}")
+        try:
+            pieces = split(recording, rule, lambda n: f"{stem}.{n + 1:04d}" if rule.repeat else f"{stem}.{n + 1}")
+        except OSError as e:
+            raise UsageError(f"cannot write {e.filename or stem}: {e.strerror}", hints=["-o NAME"]) from e
         tell_damage(name, recording.damage, sys.stderr)
     for piece in pieces:
         _say("split", f"wrote {piece.path}: {piece.events:,} events, {piece.size / (1 << 20):.3f} MB")

@@ -334,3 +334,33 @@ def test_check_events_knows_which():
     """Those of this kernel that are printed field by field are few, and named."""
     done = run("check-events", code=1) if Path("/sys/kernel/tracing/events/kvmmmu").exists() else run("check-events")
     assert len(done.stdout.splitlines()) < 50
+
+
+def full(*args, code, **more):
+    """With room for 100 kB in any file: pages of few events fit, a trace.dat with its formats and symbols does not."""
+    words = ["sh", "-c", 'ulimit -f 200; exec "$@"', "sh", *OURS, *args]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, **more)
+    assert done.returncode == code, done.stderr
+    return done.stderr
+
+
+def test_a_full_disk_is_named_and_left_no_fuller(tmp_path, calls):
+    """No half of a file stays; what was taken out of the buffers does, and becomes a file where there is room."""
+    path = tmp_path / "t.dat"
+    record(path, *GETPPID, "-F", calls, "100")
+    assert "cannot write " in (err := full("split", "-i", str(path), "-o", f"{path}.p", code=2))
+    assert "t.dat.p.1: File too large" in err
+    assert os.listdir(tmp_path) == ["t.dat"]
+    path.unlink()
+
+    run("start", "-B", "filled", *GETPPID, "-F", "--", calls, "100", code=7)
+    try:
+        err = full("extract", "-B", "filled", "-o", str(path), code=1)
+        assert "probescope ftrace restore" in err
+        assert not path.exists()
+        assert not Path(f"{path}.part").exists()
+        pages = [str(p) for p in sorted(tmp_path.iterdir())]
+        run("restore", "-o", str(path), *pages)
+    finally:
+        run("reset", "-B", "filled")
+    assert count(path) == {GETPPID[1]: 100}

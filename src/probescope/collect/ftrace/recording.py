@@ -10,7 +10,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from probescope.collect.ftrace import about
@@ -165,9 +165,14 @@ def put_together(head: Head, spools: Spools, path: str) -> Recorded:
     """The file, whole or not at all. Raises SessionError where it cannot be written."""
     part = f"{path}.part"
     with _writing(path):
-        with open(part, "wb") as file:
-            write_tracedat(file, head, spools.pages())
-        os.replace(part, path)
+        try:
+            with open(part, "wb") as file:
+                write_tracedat(file, head, spools.pages())
+            os.replace(part, path)
+        except OSError:  # the disk is full: half a file only fills it
+            with suppress(OSError):
+                os.unlink(part)
+            raise
     return Recorded(path, os.path.getsize(path), spools.bytes, cut=spools.cut)
 
 

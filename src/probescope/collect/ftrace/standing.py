@@ -168,11 +168,11 @@ def extract(some: list[Started], path: str, version: int, compression: str, *, s
         clock = places[0].read("trace_clock").partition("[")[2].partition("]")[0]
         head = about.head(_all_events(some), clock, version, compression)
         head = replace(head, options=tuple(about.options(stats, max(cpus) + 1)))
-        done = put_together(head, spools, path)
+        done = put_together(head, spools, path)  # or the pages stay, as it says: they are out of the buffers
+        spools.remove()
     finally:
         if spools is not None:
             spools.close()
-            spools.remove()
         for place in on:
             with suppress(KernelError):
                 tracefs.write("tracing_on", "1", place.base)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,9 +118,14 @@ class _Part:
         return take
 
     def written(self, path: str) -> Piece:
-        with open(f"{path}.part", "wb") as file:
-            self._cut.write(file)
-        os.replace(f"{path}.part", path)
+        try:
+            with open(f"{path}.part", "wb") as file:
+                self._cut.write(file)
+            os.replace(f"{path}.part", path)
+        except OSError as e:
+            with suppress(OSError):
+                os.unlink(f"{path}.part")
+            raise OSError(e.errno, e.strerror, path) from None
         self.close()
         return Piece(path, self.count, os.path.getsize(path))
 
