@@ -37,7 +37,19 @@ def main(argv: list[str]) -> int:
     args = parser().parse_intermixed_args(argv)
     if not 1 <= args.rows <= 100_000:
         raise UsageError("a table has at least one row, and at most 100,000", hints=["-n 20"])
+    _no_file(args.question)
     return _ask(args) if args.question else _list(args)
+
+
+def _no_file(words: list[str]) -> None:
+    """Raises UsageError where a recording stands among the words, as it does with ``query``."""
+    from probescope.formats.sniff import recording_kind
+
+    for word in words:
+        if word != "-" and recording_kind(word):
+            rest = " ".join(w for w in words if w != word)
+            named = " ".join(["probescope ask", *([rest] if rest else []), f"-i {word}"])
+            raise UsageError(f"{word} is a recording, not a question", hints=[named])
 
 
 def _ask(args: argparse.Namespace) -> int:

@@ -116,7 +116,7 @@ def opened(name: str) -> TraceDat:
         other = recording_kind(name)
         if not other or other == "trace.dat":
             raise
-        raise FormatError(e.what, offset=0, hints=[f"probescope script -i {name} reads it"]) from e
+        raise FormatError(e.what, file=e.file or name, offset=0, hints=[f"probescope script -i {name} reads it"]) from e
     except OSError as e:
         hints = ["-i FILE names another; probescope ftrace record writes one"] if name == "trace.dat" else []
         hints += ["text of a trace: probescope script -i -"] if name == "-" else []

@@ -130,7 +130,10 @@ def lacking(event: str, keys: list[str], condition: str) -> SessionError:
     said = [names.get(k.partition(".")[0], f"args.{k.partition('.')[0]}") for k in keys]
     said = ["comm" if k == "common_pid.execname" else s for k, s in zip(keys, said, strict=True)]
     where = " /.../" if condition else ""
-    program = f"tracepoint:{event}{where} {{ @[{', '.join(said)}] = count(); }}"
+    by_size = [s for k, s in zip(keys, said, strict=True) if k.endswith(".log2")]
+    value = f"hist({by_size[0]})" if len(by_size) == 1 else "count()"
+    rest = ", ".join(s for s in said if [s] != by_size)
+    program = f"tracepoint:{event}{where} {{ @{f'[{rest}]' if rest else ''} = {value}; }}"
     hints = [f"probescope run -e '{program}' counts the same, by BPF", "CONFIG_HIST_TRIGGERS has them"]
     return SessionError("this kernel has no hist triggers: it cannot count by itself", hints=hints)
 

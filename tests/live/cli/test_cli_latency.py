@@ -110,4 +110,8 @@ def test_no_hist_triggers():
     program = done.stderr.partition("run -e '")[2].partition("'")[0]
     assert program == "tracepoint:sched:sched_switch { @[args.next_comm, cpu] = count(); }"
     assert probescope("run", "--dry-run", "-e", program).returncode == 0
+    sizes = probescope("hist", "syscalls:sys_enter_read", "--keys", "count.log2,common_pid").stderr
+    assert "sys_enter_read { @[tid] = hist(args.count); }'" in sizes
+    sizes = probescope("hist", "syscalls:sys_enter_read", "--keys", "count.log2").stderr
+    assert "sys_enter_read { @ = hist(args.count); }'" in sizes
     assert "it has no synthetic events" in probescope("latency", *SWITCH, "pid=next_pid", "--synth").stderr

@@ -115,3 +115,12 @@ def test_a_trace_as_text_is_no_trace_dat(tmp_path: Path, capsys: pytest.CaptureF
     text.write_text("# tracer: nop\n#\n            bash-1994    [000] d..2.  5281.568967: sched_waking: comm=a pid=1\n")
     assert main(["ftrace", "report", "-i", str(text)]) == 1
     assert f"HINT: probescope script -i {text} reads it\n" in capsys.readouterr().err
+
+
+def test_a_recording_is_no_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.data").write_bytes(b"PERFILE2" + bytes(96))
+    name = str(tmp_path / "x.data")
+    assert main(["ask", name, "who", "waits"]) == 2
+    assert f"HINT: probescope ask who waits -i {name}\n" in capsys.readouterr().err
+    assert main(["ask", name]) == 2
+    assert f"HINT: probescope ask -i {name}\n" in capsys.readouterr().err
