@@ -203,6 +203,11 @@ def test_a_thread_has_one_name():
     assert _cmdlines(text) == b"217 cat\n  5 kworker/0:0 x\n9 a\xff\n"
 
 
+def test_a_name_with_a_newline_spoils_no_other():
+    """trace-cmd 3.1.6 leaves all names out where a line is not PID COMM."""
+    assert _cmdlines(b"7 a\nb\n8 cat\n9 \n\n") == b"7 a\n8 cat\n"
+
+
 def test_losses_of_a_cpu():
     text = "entries: 5\noverrun: 70\ncommit overrun: 1\noldest event ts: 1.0\ndropped events: 2\nread events: 3\n"
     assert loss_of("x", 1, text) == CpuLoss("x", 1, 70, 3)

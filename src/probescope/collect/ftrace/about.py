@@ -53,8 +53,13 @@ def _formats(system: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _cmdlines(text: bytes) -> bytes:
-    """``PID COMM`` a line. The kernel may list a thread twice, before and after its exec; of two, readers take any."""
-    last = {line.strip().partition(b" ")[0]: line for line in text.split(b"\n") if line.strip()}
+    """``PID COMM`` a line. The kernel may list a thread twice, before and after its exec; of two, readers take any.
+    A name may hold a newline (prctl(2), or a file's name): of what comes after it, trace-cmd reads no name at all."""
+    last: dict[bytes, bytes] = {}
+    for line in text.split(b"\n"):
+        pid, _, name = line.strip().partition(b" ")
+        if pid.isdigit() and name:
+            last[pid] = line
     return b"".join(line + b"\n" for line in last.values())
 
 
