@@ -151,8 +151,10 @@ class _Printer:
             case Attached(count=count) if not self._args.quiet and self._args.format == "text":
                 sys.stderr.write(f"Attached {count} probe{'s' if count != 1 else ''}\n")
                 sys.stderr.flush()
-            case Lost(count=count, about=about):
-                sys.stderr.write(f"LOST: {count:,} {about}\n")
+            case Lost(count=count, about=about, hint=hint, helper=helper):
+                hint = hint.partition("; kptr()")[0]  # which programs have
+                said = f"WARNING: {about}, {count:,} times" if helper else f"LOST: {count:,} {about}"
+                sys.stderr.write(f"{said}\n" + (f"HINT: {hint}\n" if hint else ""))
             case Warned(diagnostic=d):
                 sys.stderr.write(f"{render(d, color=False)}\n")
             case _:

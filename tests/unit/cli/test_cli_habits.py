@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from probescope.cli.main import COMMANDS, PEERS, main
 from probescope.cli.parsing import INSTEAD
+from probescope.cli.probe_run import _Printer
 from probescope.cli.whois import _said_by
 from probescope.lang.perf.events import parse_events
+from probescope.model.output import Lost
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -124,3 +127,15 @@ def test_a_recording_is_no_question(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"HINT: probescope ask who waits -i {name}\n" in capsys.readouterr().err
     assert main(["ask", name]) == 2
     assert f"HINT: probescope ask -i {name}\n" in capsys.readouterr().err
+
+
+def test_what_a_probe_could_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """Memory that was not there is no lost event, and what to make of it is said."""
+    printer = _Printer(Namespace(output=None, quiet=False, format="text", count=0), [])
+    printer(Lost("read", 3, "Bad address", "it gave zero; kptr() and uptr()", "", "probe_read_user_str", -14))
+    printer(Lost("events", 1234, "events that the buffers had no room for"))
+    assert capsys.readouterr().err.splitlines() == [
+        "WARNING: Bad address, 3 times",
+        "HINT: it gave zero",
+        "LOST: 1,234 events that the buffers had no room for",
+    ]
