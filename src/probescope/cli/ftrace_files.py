@@ -114,6 +114,8 @@ def _rule(args: argparse.Namespace) -> Rule:
     if len(args.times) > 2:
         raise UsageError("at most two times", hints=["the second is the end"])
     start, end = [_time(t) for t in args.times] + [0, MOST_TIME][len(args.times) :]
+    if start > end:
+        raise UsageError(f"{args.times[1]} is before {args.times[0]}: nothing is between them", hints=["FROM TO"])
     ns = args.seconds * _SECOND + args.milliseconds * 1_000_000 + args.microseconds * 1000
     return Rule(start, end, ns, args.events, args.pages, args.per_cpu, args.repeat)
 

@@ -153,3 +153,9 @@ def test_losses_are_told_by_cpu():
     assert "7 events of CPU 1 that" in lines[1]
     assert "1,000 events of CPU 0 of x" in lines[2]
     assert told(done, quiet=True) == lines[1:]
+
+
+def test_times_of_split_are_in_their_order():
+    """The other way round there is nothing between them: no file without events."""
+    with pytest.raises(UsageError, match="1 is before 9"):
+        ftrace.main(["split", "-i", os.devnull, "9", "1"])

@@ -9,7 +9,7 @@ import pytest
 from formats_tracemaker import Maker, events
 
 from probescope.collect.ftrace.restoring import restore
-from probescope.errors import UsageError
+from probescope.errors import FormatError, UsageError
 from probescope.formats.tracedat import open_tracedat
 from probescope.formats.tracedat import options as o
 from probescope.formats.tracedat.convert import convert
@@ -110,3 +110,11 @@ def test_restored(tmp_path):
             assert text(again) == text(known)
             with pytest.raises(UsageError, match="no file of a CPU"):
                 restore(out, ["t.dat"], known, "local", 7, "none")
+
+
+def test_nothing_to_split_is_said(tmp_path):
+    """A file that was cut before its pages: not that a trace.dat cannot be written. Nothing is made of it."""
+    whole = Maker(7, False).build(("", events(COUNT)))
+    with opened(whole[: len(whole) // 8]) as recording, pytest.raises(FormatError, match="no pages to split"):
+        split(recording, Rule(), lambda n: str(tmp_path / f"part.{n}"))
+    assert not list(tmp_path.iterdir())

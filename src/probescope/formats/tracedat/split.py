@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from probescope.errors import FormatError
 from probescope.formats.tracedat.cut import TraceCut
 from probescope.frozen import dataclass
 
@@ -43,7 +44,10 @@ class Piece:
 
 
 def split(recording: TraceDat, rule: Rule, name: Callable[[int], str]) -> list[Piece]:
-    """``name`` gives the path of the n-th file. Raises OSError where one cannot be written."""
+    """``name`` gives the path of the n-th file. Raises OSError where one cannot be written, FormatError where
+    nothing is left of a damaged recording."""
+    if not recording.buffers or not any(b.cpus for b in recording.buffers):
+        raise FormatError("it has no pages to split", file=recording.name, section="buffer")
     out: list[Piece] = []
     part = _Part(recording, rule)
     try:
