@@ -18,6 +18,9 @@ for target in "$@"; do
     test)
         need gcc gcc
         need g++ g++
+        need clang clang
+        need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+        need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
         need /bin/busybox busybox-static
         need stdio.h libc6-dev
         need sys/sdt.h systemtap-sdt-dev
