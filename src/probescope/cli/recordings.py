@@ -157,8 +157,9 @@ class Opened:
         names = [e.name for e in self.recording.events]
         if not names:
             raise FormatError("it tells of no events", file=self.recording.name)
-        if name is None and hasattr(self.recording, "default_event"):
-            return int(self.recording.default_event())
+        own = getattr(self.recording, "default_event", None)
+        if name is None and own is not None:
+            return int(own())
         if name is None:
             return next((i for i, n in enumerate(names) if not n.startswith("dummy")), 0)
         if name in names:
