@@ -88,8 +88,13 @@ def test_what_trace_cmd_reads_is_what_we_read(tmp_path, options, word):
     path = tmp_path / "trace.dat"
     assert main(["record", "-q", *options, "-o", str(path), "cat", "/etc/passwd", "/etc/group"]) == 0
     assert word in theirs(path)
-    assert ours(path) == theirs(path)
+    assert _ended(ours(path)) == _ended(theirs(path))
     assert state() == before
+
+
+def _ended(text):
+    """trace-cmd 3.1 calls threads that are dead zombies, and zombies dead: Z and X change places (mended in 3.3)."""
+    return re.sub(r"\[(\d+)\] [XZ] ==>", r"[\1] ended ==>", text)
 
 
 def test_a_trace_that_stands_is_left_until_reset(tmp_path, capsys):

@@ -62,10 +62,10 @@ class Graph:
         return {f.name: int(records.field(f)[i]) for f in event.fields if f.name in wanted}
 
     def _entry(self, value: dict[str, int], leaf: dict[str, int] | None) -> str:
-        found = self.c.function(value.get("func", 0))
+        found = self.c.plain(value.get("func", 0))
         name = found[0] if found else f"{value.get('func', 0):x}"
         indent = "  " * min(value.get("depth", 0), MAX_DEPTH)
-        caller = self.c.function(value["retaddr"]) if "retaddr" in value else None
+        caller = self.c.plain(value["retaddr"]) if "retaddr" in value else None
         note = f" /* <-{caller[0]} */" if caller else ""
         if leaf is None:
             return f"             |  {indent}{name}(){note} {{" if found or caller else f"             |  {indent}) {{"

@@ -39,7 +39,7 @@ def prefix(event: EventType, c: Context) -> Make | None:
         return None
 
     def caller(address: int) -> str:
-        found = c.function(address)
+        found = c.plain(address)
         return f"({found[0]}+0x{address - found[1]:x}) " if found else ""
 
     memo = Memo(caller)
@@ -136,7 +136,7 @@ def _find_flags(node: t.Node) -> t.Flags | None:
 
 def _function(field: RawField, c: Context) -> Make:
     def shown(address: int) -> str:
-        found = c.function(address)
+        found = c.plain(address)
         return f"{found[0]}/0x{found[1] - address & MOST:x}" if found else f"0x{address:08x}"
 
     memo = Memo(shown)

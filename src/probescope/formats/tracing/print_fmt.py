@@ -236,7 +236,7 @@ def _pointer(d: Directive, node: t.Node, counts: list[Number], c: Context) -> Ma
         offset = letters[0] in "FS"
 
         def function(address: int) -> str:
-            found = c.function(address)
+            found = c.plain(address)
             if not found:
                 return f"0x{address:x}"
             return f"{found[0]}+0x{address - found[1]:x}" if offset else found[0]

@@ -41,7 +41,7 @@ def _tail(r: Records, offset: int) -> list[bytes]:
 
 
 def place(address: int, c: Context) -> str:
-    found = c.function(address)
+    found = c.plain(address)
     return found[0] if found else f"0x{address:x}"
 
 
@@ -129,7 +129,7 @@ class BinaryPrintk:
 
     def pointer(self, d: Directive, address: int) -> str:
         if d.pointer in {"s", "S", "f", "F"}:
-            found = self.c.function(address)
+            found = self.c.plain(address)
             offset = f"+0x{address - found[1]:x}" if found and d.pointer in "SF" else ""
             return f"{found[0]}{offset}" if found else f"0x{address:x}"
         return f"0x{address:x}" if address else "(nil)"
@@ -150,7 +150,7 @@ def _stack(event: EventType, c: Context) -> Show:
             ):
                 if address == end:
                     break
-                found = c.function(address)
+                found = c.plain(address)
                 text += f"=> {found[0]} ({address:x})\n" if found else f"=> {address:x}\n"
             out.append(text)
         return out
@@ -174,7 +174,7 @@ class Functions:
         return [self.line(f, p, cpu) for f, p, cpu in zip(functions, parents, cpus, strict=True)]
 
     def line(self, function: int, parent: int, cpu: int) -> str:
-        found, caller = self.c.function(function), self.c.function(parent)
+        found, caller = self.c.plain(function), self.c.plain(parent)
         depth = self.depth(cpu, caller[0], found[0] if found else "") if caller else 0
         return " " * (3 * depth) + (found[0] if found else f"0x{function:x}")
 

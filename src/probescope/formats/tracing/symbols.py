@@ -108,3 +108,8 @@ class Context:
                 self._functions.clear()
             self._functions[address] = self.symbols.name(address)
         return self._functions[address]
+
+    def plain(self, address: int) -> tuple[str, int] | None:
+        """The same without its module, which trace-cmd does not print (libtraceevent 1.7 and 1.8)."""
+        found = self.function(address)
+        return (found[0].partition(" ")[0], found[1]) if found is not None else None

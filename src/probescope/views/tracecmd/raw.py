@@ -101,7 +101,7 @@ def _pointed(d: Directive, c: Context) -> Callable[[int], str]:
             return c.printk.get(address) or f"0x{address:x}"
         if d.pointer[:1] not in {"f", "F", "s", "S"}:
             return f"0x{address:x}" if address else "(nil)"
-        found = c.function(address)
+        found = c.plain(address)
         name = found[0] + (f"+0x{address - found[1]:x}" if d.pointer[0] in "FS" else "") if found else ""
         return f"{name} (0x{address:x})"
 
