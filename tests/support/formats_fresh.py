@@ -25,6 +25,11 @@ def pages(path: Path) -> Iterator[bytes]:
         os.close(fd)
 
 
+def _names() -> bytes:
+    """The kernel keeps them; one that holds a newline, of whatever ran here before, would cost trace-cmd all others."""
+    return (TRACEFS / "saved_cmdlines").read_bytes()
+
+
 def fresh(systems: Sequence[str], kilobytes: int = 512, *, stacks: bool = False) -> tuple[Head, list[Pages]]:
     """All events of these systems of the whole machine while some files are listed; the oldest are lost where the
     buffers (of each CPU) are too small."""
@@ -55,5 +60,5 @@ def head(systems: Sequence[str]) -> Head:
         header_event=(events / "header_event").read_text(),
         formats=formats,
         kallsyms=Path("/proc/kallsyms").read_bytes(),
-        cmdlines=(TRACEFS / "saved_cmdlines").read_bytes(),
+        cmdlines=b"".join(x for x in _names().splitlines(keepends=True) if x.lstrip()[:1].isdigit()),
     )
