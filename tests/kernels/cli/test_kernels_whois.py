@@ -8,21 +8,19 @@ from pathlib import Path
 import pytest
 
 from probescope.cli.main import main
+from probescope.debuginfo.messages import Pattern
+from probescope.views.whois import places, search, subjects
+from probescope.views.whois.kernel import Kernel
 from vmtest.kernels import cache
 
 
 @pytest.fixture(scope="module")
-def image(vm_kernel: str) -> str:
-    """What this machine was booted from."""
+def kernel(vm_kernel: str) -> Kernel:
+    """What this machine was booted from; unpacked once, which takes its time here."""
     found = sorted(Path(cache() / "kernels" / vm_kernel).rglob("vmlinuz*"))
     if not found:
         pytest.skip("the kernel's image is not where vmtest keeps it")
-    return str(found[0])
-
-
-def whois(capsys: pytest.CaptureFixture[str], *args: str) -> list[dict[str, object]]:
-    assert main(["whois", "-f", "json", *args]) == 0
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return subjects.kernel(str(found[0]))
 
 
 @pytest.mark.parametrize(
@@ -33,23 +31,21 @@ def whois(capsys: pytest.CaptureFixture[str], *args: str) -> list[dict[str, obje
         ("kernel tried to execute NX-protected page - exploit attempt? (uid: 0)", "page_fault_oops"),
     ],
 )
-def test_messages_lead_to_their_functions(
-    line: str, function: str, image: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_messages_lead_to_their_functions(line: str, function: str, kernel: Kernel) -> None:
     """Protects absolute addresses in the kernel's code, and its names where it runs (KASLR)."""
-    rows = whois(capsys, line, "--vmlinux", image)
-    names = {str(r["function"]).partition(".")[0] for r in rows}
-    assert function in names
+    found = search.best(search.messages(kernel, Pattern(line)), 10)
+    assert function in {f.where.plain for f in found if isinstance(f, search.Finding)}
 
 
 def test_addresses_of_the_running_kernel(capsys: pytest.CaptureFixture[str]) -> None:
     """Protects the way from an address of a crash to its function, by /proc/kallsyms itself."""
     line = next(x for x in Path("/proc/kallsyms").read_text().splitlines() if x.endswith(" T vfs_read"))
-    [row] = whois(capsys, hex(int(line.split()[0], 16) + 4))
+    assert main(["whois", "-f", "json", hex(int(line.split()[0], 16) + 4)]) == 0
+    [row] = [json.loads(x) for x in capsys.readouterr().out.splitlines()]
     assert (row["function"], row["offset"], row["probe"]) == ("vfs_read", 4, "kprobe:vfs_read")
 
 
-def test_who_returns_an_error(image: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Protects --returns in the kernel: do_sys_open's callee returns -ENFILE in alloc_empty_file (fs/file_table.c)."""
-    rows = whois(capsys, "--returns", "ENFILE", "--in", "*alloc*file*", "--vmlinux", image, "-n", "0")
-    assert "alloc_empty_file" in {str(r["function"]) for r in rows}
+def test_who_returns_an_error(kernel: Kernel) -> None:
+    """Protects --returns in the kernel: alloc_empty_file returns -ENFILE (fs/file_table.c)."""
+    found = places.returning(kernel, 23, "*alloc*file*")
+    assert "alloc_empty_file" in {where.plain for where, _ in found}
