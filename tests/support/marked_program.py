@@ -51,7 +51,11 @@ static int work(int n, const char *text)
 }
 int entry(int argc, char **argv) { return work(argc, argv[0]); }
 #ifndef LIBRARY
-int main(int argc, char **argv) { return work(argc - 1, argv[0]) + work(3, "three") - 1; }
+static char three[] = "three";
+int main(int argc, char **argv) {
+    *(volatile char *)three = 't'; /* a page that was never touched cannot be read by those who only look */
+    return work(argc - 1, argv[0]) + work(3, three) - 1;
+}
 #endif
 """
 NAMES = {

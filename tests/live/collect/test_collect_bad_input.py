@@ -103,9 +103,9 @@ def test_collect_enormous_scripts(tmp_path: Path) -> None:
 
 def test_collect_without_privileges() -> None:
     """As root without capabilities: what to grant, ready to be pasted. Of what no other collector could answer either:
-    ftrace would count, but has no stacks."""
+    ftrace would count, but has no stacks of users."""
     args = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all", *COMMAND, "-e"]
-    program = "tracepoint:raw_syscalls:sys_enter { @[kstack(1)] = count(); }"
+    program = "tracepoint:raw_syscalls:sys_enter { @[ustack(1)] = count(); }"
     done = subprocess.run([*args, program], capture_output=True, text=True, env=environment(), timeout=60, check=False)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
