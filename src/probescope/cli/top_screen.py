@@ -135,6 +135,7 @@ class Screen(App[int]):
         self.shown: list[Shown | None] = []
         self.looks = 0
         self._zero = False
+        self._again = False
         self._code: tuple[str, str] | None = None
         self._heads: tuple[str, ...] = ()
         self._thread = threading.Thread(target=self._sample, name="sampling", daemon=True)
@@ -292,12 +293,13 @@ class Screen(App[int]):
         symbol = self._value("symbol")
         if symbol:
             self._code = symbol, self._value("dso")
+            self._again = isinstance(self.screen, Code)
             self.changed.set()
 
     def show_code(self, text: str) -> None:
         if isinstance(self.screen, Code):
             self.screen.renew(text)
-        else:
+        elif not self._again:  # what was closed meanwhile does not come back
             self.push_screen(Code(text))
 
     def action_step_back(self) -> None:
