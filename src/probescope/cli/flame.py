@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from probescope.cli.parsing import Parser, add_filters
+from probescope.cli.parsing import Parser, add_filters, cut_command
 from probescope.cli.symbols import add_symbols
 from probescope.errors import FormatError, SessionError, UsageError
 from probescope.views.flame.drawing import kind_of
@@ -84,9 +84,9 @@ def _pixels(text: str) -> int:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     """What stands behind ``--`` is a command."""
-    cut = argv.index("--") if "--" in argv else len(argv)
-    args = parser().parse_args(argv[:cut])
-    args.command = argv[cut + 1 :]
+    own, command = cut_command(argv)
+    args = parser().parse_args(own)
+    args.command = list(command)
     args.file = args.input or args.file
     return args
 

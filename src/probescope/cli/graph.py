@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from probescope.cli.parsing import Parser, process_id
+from probescope.cli.parsing import Parser, cut_command, process_id
 from probescope.collect.graph.request import WAYS, GraphRequest
 from probescope.errors import UsageError
 
@@ -149,9 +149,9 @@ def _pids(text: str) -> tuple[int, ...]:
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """What follows ``--`` is the command."""
-    cut = argv.index("--") if "--" in argv else len(argv)
-    args = parser().parse_args(argv[:cut])
-    args.command = tuple(argv[cut + 1 :])
+    own, command = cut_command(argv)
+    args = parser().parse_args(own)
+    args.command = command
     args.roots = [*args.functions, *args.roots]
     args.overhead = args.duration = args.cpu = True
     recorded = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser
+from probescope.cli.parsing import Parser, cut_command
 from probescope.errors import SessionError, UsageError
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def _seconds(text: str) -> float:
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     """What stands behind ``--`` is a command."""
-    cut = argv.index("--") if "--" in argv else len(argv)
-    args = parser().parse_args(argv[:cut])
-    args.command = tuple(argv[cut + 1 :])
+    own, command = cut_command(argv)
+    args = parser().parse_args(own)
+    args.command = command
     return args
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser
+from probescope.cli.parsing import Parser, cut_command
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -113,9 +113,9 @@ def main(argv: list[str]) -> int:
 
 def parse(argv: list[str]) -> argparse.Namespace:
     """What follows ``--`` is the command."""
-    cut = argv.index("--") if "--" in argv else len(argv)
-    args = parser().parse_intermixed_args(argv[:cut])
-    args.command = tuple(argv[cut + 1 :])
+    own, command = cut_command(argv)
+    args = parser().parse_intermixed_args(own)
+    args.command = command
     one = len(args.words) == 1 and not any(c in args.words[0] for c in ": ")
     if one and args.words[0] not in TRACERS:
         from probescope.diagnostics import nearest

@@ -119,6 +119,12 @@ def cpu_list(text: str) -> list[int]:
         raise UsageError(f"'{text}' is not a list of CPUs", hints=["-C 0,2-3"]) from None
 
 
+def cut_command(argv: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Our own words, and the command that stands behind ``--``."""
+    cut = list(argv).index("--") if "--" in argv else len(argv)
+    return list(argv[:cut]), tuple(argv[cut + 1 :])
+
+
 def command_words(words: Sequence[str]) -> tuple[str, ...]:
     """A command to be run, or none. Raises UsageError where there is no such program."""
     if words:

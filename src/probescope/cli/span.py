@@ -7,9 +7,10 @@ import os
 import shutil
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, add_format, process_id
+from probescope.cli.parsing import Parser, add_format, cut_command, process_id
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
-    words, command = _cut(argv)
+    words, command = cut_command(argv)
     args = parser().parse_intermixed_args(words)
     points = _marked(args, command) if args.mark else _points(args)
     text = _program(points, args)
@@ -70,12 +71,6 @@ def main(argv: list[str]) -> int:
     return code
 
 
-def _cut(argv: list[str]) -> tuple[list[str], list[str]]:
-    """What stands behind ``--`` is a command."""
-    at = argv.index("--") if "--" in argv else len(argv)
-    return argv[:at], argv[at + 1 :]
-
-
 def _points(args: Namespace) -> list[Point]:
     from probescope.views.span.points import between
     from probescope.views.whois.subjects import program
@@ -83,7 +78,7 @@ def _points(args: Namespace) -> list[Point]:
     return between(args.points, program(args.exec) if args.exec else None)
 
 
-def _marked(args: Namespace, command: list[str]) -> list[Point]:
+def _marked(args: Namespace, command: Sequence[str]) -> list[Point]:
     """In what -x names, in all that the process of -p has mapped, in the program of the command; or, if that has no
     such mark, in what a program in Python that it runs will have."""
     from probescope.views.span.points import has_mark, marked

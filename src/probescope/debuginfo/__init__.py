@@ -23,4 +23,6 @@ bounded work.
     eh_index       functions of it by address; unwind_rows: rules of many files as columns; eh_evaluate: any rule
     elf_names      names as perf chooses them; elf_plt: jumps to other libraries; jitdump, perf_map: JIT compilers
     insn           cost class of an instruction under a uprobe
+    crossrefs      what code refers to in data; messages: which of those texts a printed line came from
+    vmlinuz        the kernel's file out of its boot image; guess_args: arguments by machine code, decoded by iced
 """

@@ -23,6 +23,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from probescope.debuginfo.iced import iced
+
 INTEGERS = ("RDI", "RSI", "RDX", "RCX", "R8", "R9")
 FLOATS = tuple(f"XMM{n}" for n in range(8))
 MAX_STEPS = 20_000
@@ -70,7 +72,7 @@ class Guesser:
 
     def __init__(self, code: Code) -> None:
         self._code = code
-        self._iced = _iced()
+        self._iced = iced()
         self._info = self._iced.InstructionInfoFactory()
         self._known: dict[int, tuple[int, int, bool]] = {}
 
@@ -241,15 +243,3 @@ _WIDTHS = (
     ("R8", "R8D", "R8W", "R8L"),
     ("R9", "R9D", "R9W", "R9L"),
 )
-
-
-def _iced() -> Any:
-    from importlib import import_module
-
-    from probescope.errors import UsageError
-
-    try:
-        return import_module("iced_x86")
-    except ImportError:
-        hints = ["pip install 'probescope[disasm]'"]
-        raise UsageError("decoding instructions needs the Python package iced-x86", hints=hints) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from probescope.debuginfo.iced import iced
 from probescope.errors import UsageError
 
 SYNTAXES = {"att": "GAS", "intel": "INTEL"}
@@ -26,21 +27,12 @@ def decode(
     code: bytes, address: int, machine: str, syntax: str = "att", name: Name = lambda _: ""
 ) -> list[Instruction]:
     """Raises UsageError without iced-x86, and for processors that it does not know."""
-    iced = _iced()
+    package = iced()
     bits = BITS.get(machine)
     if bits is None:
         raise UsageError(f"instructions of {machine} are not decoded", hints=["x86_64 and i386 are"])
-    formatter = _formatter(iced, syntax)
-    return list(_decoded(iced, iced.Decoder(bits, code, ip=address), formatter, code, address, name))
-
-
-def _iced() -> Any:
-    try:
-        import iced_x86
-    except ModuleNotFoundError:
-        hints = ["pip install 'probescope[disasm]'"]
-        raise UsageError("decoding instructions needs the Python package iced-x86", hints=hints) from None
-    return iced_x86
+    formatter = _formatter(package, syntax)
+    return list(_decoded(package, package.Decoder(bits, code, ip=address), formatter, code, address, name))
 
 
 def _formatter(iced: Any, syntax: str) -> Any:

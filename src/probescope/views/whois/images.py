@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from probescope.debuginfo.elf import ElfFile
@@ -69,18 +70,15 @@ class Program:
             ElfFile.open(path).close()  # says why
             raise ElfError("cannot be read", file=path)
         self.binary = self.file.binary
-        self._refs: Crossrefs | None = None
         self._frames: FrameIndex | None = None
         self._objects: list[tuple[int, int, str]] | None = None
         self._looked = False
 
-    @property
+    @cached_property
     def refs(self) -> Crossrefs:
         from probescope.debuginfo.crossrefs import crossrefs
 
-        if self._refs is None:
-            self._refs = crossrefs(self.binary.elf)
-        return self._refs
+        return crossrefs(self.binary.elf)
 
     def where(self, address: int) -> Where:
         offset = self.binary.elf.to_offset(address)

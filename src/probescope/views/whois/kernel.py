@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +38,6 @@ class Kernel:
     ) -> None:
         self.title = "kernel"
         self._elf, self._names, self._lines = elf, names, lines
-        self._refs: Crossrefs | None = None
         self._moved = self._distance()
 
     def _distance(self) -> int:
@@ -50,11 +50,9 @@ class Kernel:
             raise ElfError("/proc/kallsyms hides where the kernel runs (kernel.kptr_restrict)", file=self._elf.path)
         return runs - text.address
 
-    @property
+    @cached_property
     def refs(self) -> Crossrefs:
-        if self._refs is None:
-            self._refs = crossrefs(self._elf)
-        return self._refs
+        return crossrefs(self._elf)
 
     def where(self, address: int) -> Where:
         if self._names is None:
@@ -115,14 +113,11 @@ class Module:
     def __init__(self, name: str, elf: ElfFile) -> None:
         self.title = f"kernel module {name}"
         self.name, self._elf = name, elf
-        self._refs: Crossrefs | None = None
         self._functions: tuple[list[int], list[tuple[str, int]]] | None = None
 
-    @property
+    @cached_property
     def refs(self) -> Crossrefs:
-        if self._refs is None:
-            self._refs = crossrefs(self._elf)
-        return self._refs
+        return crossrefs(self._elf)
 
     def where(self, address: int) -> Where:
         starts, names = self._symbols()
