@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from probescope.debuginfo.elf import ElfFile
@@ -70,15 +69,18 @@ class Program:
             ElfFile.open(path).close()  # says why
             raise ElfError("cannot be read", file=path)
         self.binary = self.file.binary
+        self._refs: Crossrefs | None = None
         self._frames: FrameIndex | None = None
         self._objects: list[tuple[int, int, str]] | None = None
         self._looked = False
 
-    @cached_property
+    @property
     def refs(self) -> Crossrefs:
         from probescope.debuginfo.crossrefs import crossrefs
 
-        return crossrefs(self.binary.elf)
+        if self._refs is None:
+            self._refs = crossrefs(self.binary.elf)
+        return self._refs
 
     def where(self, address: int) -> Where:
         offset = self.binary.elf.to_offset(address)

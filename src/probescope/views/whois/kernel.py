@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +37,7 @@ class Kernel:
     ) -> None:
         self.title = "kernel"
         self._elf, self._names, self._lines = elf, names, lines
+        self._refs: Crossrefs | None = None
         self._moved = self._distance()
 
     def _distance(self) -> int:
@@ -50,9 +50,11 @@ class Kernel:
             raise ElfError("/proc/kallsyms hides where the kernel runs (kernel.kptr_restrict)", file=self._elf.path)
         return runs - text.address
 
-    @cached_property
+    @property
     def refs(self) -> Crossrefs:
-        return crossrefs(self._elf)
+        if self._refs is None:
+            self._refs = crossrefs(self._elf)
+        return self._refs
 
     def where(self, address: int) -> Where:
         if self._names is None:
@@ -113,11 +115,14 @@ class Module:
     def __init__(self, name: str, elf: ElfFile) -> None:
         self.title = f"kernel module {name}"
         self.name, self._elf = name, elf
+        self._refs: Crossrefs | None = None
         self._functions: tuple[list[int], list[tuple[str, int]]] | None = None
 
-    @cached_property
+    @property
     def refs(self) -> Crossrefs:
-        return crossrefs(self._elf)
+        if self._refs is None:
+            self._refs = crossrefs(self._elf)
+        return self._refs
 
     def where(self, address: int) -> Where:
         starts, names = self._symbols()
