@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -28,6 +29,8 @@ int main(int argc, char **argv)
 	int sum = 0;
 	for (int i = 0; i < 4; i++)
 		sum += parse_line(i);
+	while (argc > 2)
+		parse_line(0);
 	while (argc > 1)
 		pause();
 	return sum == 60 ? 7 : 1;
@@ -186,6 +189,23 @@ def test_ctrl_c_ends_it_with_what_was_seen(program):
         rest, errors = process.stdout.read(), process.stderr.read()
     assert "Traceback" not in errors
     assert sum("parse_number();" in line for line in [*lines, *rest.splitlines()]) == 12
+
+
+def test_a_program_that_never_sleeps_is_ended_at_once(program):
+    """What is in the ring when the end is asked for is shown, and no more; what it had no room for is told once."""
+    command = [sys.executable, "-m", "probescope", "graph", "-x", program, "parse_*", "--", program]
+    with subprocess.Popen([*command, "over", "and", "over"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for _ in range(30_000):
+            process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        asked = time.monotonic()
+        _, errors = process.communicate()
+        took = time.monotonic() - asked
+    assert process.returncode == 0
+    assert took < 6, took
+    lost = [line for line in errors.decode().splitlines() if line.startswith("LOST")]
+    assert len(lost) <= 1, lost
 
 
 CPP = """

@@ -115,27 +115,32 @@ class ProbedCalls:
         below = request.binary != "" and any(not p.startswith("uprobe") for p, _ in pairs)
         most = request.depth if below or request.kernel is None else 0  # the kernel's own tracer counts its levels
         self._nesting = Nesting(self.names.of_kernel, below=below, most=most)
-        self.lost = 0
+        self._lost: dict[str, int] = {}
         self.exit_code = 0
 
     def _take(self, output: Output) -> None:
-        from probescope.model.output import Lost, Text, Warned
+        from probescope.model.output import Batch, Lost, Warned
 
         match output:
-            case Text(values=values) if len(values) in (5, 6):
-                if not values[0]:
-                    self.names.called(values[2], str(values[5]))
-                self._rows.append(values)
-            case Lost(count=count, about=about):
-                self.lost += count
-                self._told.append(f"LOST: {count:,} {about}")
+            case Batch(columns=columns) if len(columns) in (5, 6):
+                self._sent([column.tolist() for column in columns.values()])
+            case Lost(count=count, about=about):  # of entries, of returns, and again when there are more
+                about = about.partition(" (")[0]
+                self._lost[about] = self._lost.get(about, 0) + count
             case Warned(diagnostic=d):
                 self._told.append(f"WARNING: {d.message}")
             case _:
                 pass
 
+    def _sent(self, columns: list[list[Any]]) -> None:
+        """Entries, or returns, of functions: the values of ``SENT``."""
+        if not columns[0][0]:
+            self.names.called(dict(zip(columns[2], columns[5], strict=True)))
+        self._rows += zip(*columns, strict=True)
+
     def begin(self) -> None:
         self._session.start()
+        self._session.columnar()  # a text for each would cost ten times as much
 
     def poll(self, timeout_ms: int = 0) -> bool:
         """Whether it goes on."""
@@ -201,7 +206,7 @@ class ProbedCalls:
         )
 
     def told(self) -> list[str]:
-        return self._told
+        return [*self._told, *(f"LOST: {count:,} {about}" for about, count in self._lost.items())]
 
     def close(self) -> None:
         self._session.close()

@@ -36,9 +36,9 @@ class ProbedNames:
     def interrupts(self) -> tuple[int, int]:
         return 0, 0
 
-    def called(self, tid: int, comm: str) -> None:
-        """A thread told its name."""
-        self._comms[tid] = comm
+    def called(self, comms: dict[int, str]) -> None:
+        """Threads told their names."""
+        self._comms |= comms
 
     def learn(self, tids: set[int]) -> None:
         from probescope.kernel.procfs import comm
