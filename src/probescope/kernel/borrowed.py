@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Self
 
@@ -124,8 +125,8 @@ def _living() -> str:
     return f"another probescope (process {others[0]})" if others else ""
 
 
-def tracers_at_work(but: str = "") -> list[tuple[str, str]]:
-    """(buffer, tracer) of every buffer of the machine that a tracer works in, save the folder ``but``; the top buffer
+def tracers_at_work(but: Collection[str] = ()) -> list[tuple[str, str]]:
+    """(buffer, tracer) of every buffer of the machine that a tracer works in, save the folders ``but``; the top buffer
     is called so. Raises KernelError."""
     root = tracefs.find_root()
     folders = [(root, "the top buffer")]
@@ -134,7 +135,7 @@ def tracers_at_work(but: str = "") -> list[tuple[str, str]]:
         folders += [(f"{root}/instances/{name}", f"the instance {name}") for name in names]
     out: list[tuple[str, str]] = []
     for folder, name in folders:
-        if folder != but:
+        if folder not in but:
             with suppress(KernelError):  # it was removed meanwhile
                 out.append((name, tracefs.read("current_tracer", folder).strip()))
     return [(name, tracer) for name, tracer in out if tracer != "nop"]

@@ -234,6 +234,19 @@ def test_started_stays_until_reset(tmp_path, calls):
     assert "no trace was started" in run("reset", code=1).stderr
 
 
+def test_a_loss_is_told_by_the_extract_that_it_is_of(tmp_path, calls):
+    """The kernel's counts go on; what is told of the second is what came after the first."""
+    run("start", "-B", "small", *GETPPID, "-b", "8", "-F", calls, "3000", code=7)
+    try:
+        path = tmp_path / "e.dat"
+        assert "LOST" in (first := run("extract", "-B", "small", "-o", str(path)).stderr)
+        assert not re.search(r": 0 events", first)
+        assert "LOST" not in (second := run("extract", "-B", "small", "-o", str(path)).stderr)
+        assert ": 0 events" in second
+    finally:
+        run("reset", "-B", "small")
+
+
 def test_set_changes_what_was_started():
     run("start", "-q", *GETPPID)
     run("set", "-e", "sched:sched_process_fork", "-f", "child_pid > 0", "-v", *GETPPID)

@@ -80,7 +80,7 @@ def test_nothing_is_recorded_while_the_top_buffer_is_given_back():
 def test_buffers_that_tracers_work_in():
     others = {f"{T}/instances/mine/current_tracer": "function\n", f"{T}/instances/x/current_tracer": "wakeup\n"}
     with use_host(fake(**others)):
-        assert tracers_at_work(f"{T}/instances/mine") == [("the instance x", "wakeup")]
+        assert tracers_at_work({f"{T}/instances/mine"}) == [("the instance x", "wakeup")]
 
 
 def test_what_the_dead_have_borrowed_is_put_back():

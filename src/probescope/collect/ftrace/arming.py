@@ -96,7 +96,7 @@ class Armed:
         """What is one for the machine may be empty, and all the same mean something to whoever traces already."""
         s = self.setup
         graph = s.graph or s.graph_notrace or s.depth
-        for name, tracer in tracers_at_work(self.base) if graph or s.threshold_us else ():
+        for name, tracer in tracers_at_work({self.base}) if graph or s.threshold_us else ():
             if s.threshold_us or tracer == "function_graph":
                 what = f"{tracer} works in {name} of tracefs: roots, depth and threshold are one for all"
                 raise SessionError(what, hints=["trace-cmd reset, or its owner, ends it; -l FUNCTION needs no roots"])

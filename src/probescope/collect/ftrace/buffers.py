@@ -62,7 +62,7 @@ class Buffers:
         tracefs.remove_instance(base)
         unused_top()
         self.borrowed.note("trace", "", truncate=True)
-        self.borrowed.note("tracing_on", "1")
+        self.borrowed.note("tracing_on", tracefs.read("tracing_on").strip())
         self.borrowed.note("events/enable", "0")
         self.places.append(Place("", tracefs.find_root(), self.borrowed, private=False))
 
@@ -101,7 +101,7 @@ class Buffers:
                 # a word without an end is looked at when the file is closed, and what is wrong with it is not told
                 self._function(file, name, lambda text, f=file: place.write(f, text))  # type: ignore[misc]
         if b.graph or (self.plan.depth and b.tracer == "function_graph"):
-            _alone(place)
+            self._alone()
         for name in b.graph:
             self._function("set_graph_function", name, lambda text: place.everywhere("set_graph_function", text))
         if self.plan.depth and b.tracer == "function_graph":
@@ -115,6 +115,13 @@ class Buffers:
             write(name + "\n")
         except KernelError as e:
             raise refusals.refused_functions(file, name, e) from e
+
+    def _alone(self) -> None:
+        """Roots and depth may be unset, and all the same mean something to whoever traces already."""
+        for name, tracer in tracers_at_work({place.base for place in self.places}):
+            if tracer == "function_graph":
+                what = f"{name} of tracefs is traced by {tracer}, and roots and depth are one for the machine"
+                raise SessionError(what, hints=["its owner, or trace-cmd reset, ends it; -l FUNCTION needs no roots"])
 
     def _pids(self, b: BufferPlan, place: Place) -> None:
         p = self.plan
@@ -223,14 +230,6 @@ class Buffers:
                 tracefs.remove_instance(place.base)
         self.places = []
         self.borrowed.close()
-
-
-def _alone(place: Place) -> None:
-    """Roots and depth may be unset, and all the same mean something to whoever traces already."""
-    for name, tracer in tracers_at_work(place.base):
-        if tracer == "function_graph":
-            what = f"{name} of tracefs is traced by {tracer}, and roots and depth are one for the machine"
-            raise SessionError(what, hints=["its owner, or trace-cmd reset, ends it; -l FUNCTION needs no roots"])
 
 
 def loss_of(buffer: str, cpu: int, stats: str) -> CpuLoss:

@@ -170,6 +170,8 @@ def extract(some: list[Started], path: str, version: int, compression: str, *, s
         head = replace(head, options=tuple(about.options(stats, max(cpus) + 1)))
         done = put_together(head, spools, path)  # or the pages stay, as it says: they are out of the buffers
         spools.remove()
+        if not snapshot:
+            clear(some)  # the kernel's counts of what was read and lost: the next time they are told of what came since
     finally:
         if spools is not None:
             spools.close()
