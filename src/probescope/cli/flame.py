@@ -65,7 +65,7 @@ def parser() -> Parser:
 
 def _now(p: Parser) -> None:
     p.add_argument("-i", "--input", metavar="FILE", help="the same as FILE")
-    p.add_argument("--off-cpu", action="store_true", help="waits: of sched:sched_switch with stacks")
+    p.add_argument("--off-cpu", action="store_true", help="waits: of record --off-cpu or sched_switch")
     p.add_argument("-a", "--all-cpus", action="store_true", help="record the whole machine first")
     p.add_argument("-p", dest="processes", metavar="PID,...", help="record these processes first")
     p.add_argument("-t", dest="threads", metavar="TID,...", help="record these threads first")
@@ -175,8 +175,13 @@ def _sampled(recording: Opened, args: argparse.Namespace) -> Sampled:
 
     if not args.off_cpu:
         return Sampled(recording.told, recording.event(args.event), recording.times())
-    from probescope.views.flame.waits import Waits, switch_event
+    from probescope.views.flame.waits import Waits, summed_event, switch_event
 
+    summed = summed_event(recording.told)
+    if summed >= 0:
+        waits = Sampled(recording.told, summed, recording.times())
+        waits.samples.unit = "ns"
+        return waits
     event = switch_event(recording.told)
     field = recording.recording.events[event].field("next_pid")
     assert field is not None

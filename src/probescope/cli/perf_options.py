@@ -23,7 +23,6 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
     "record": {
         "-S --snapshot --aux-sample": _AUX,
         "--clang-opt --clang-path": "programs as events are compiled by probescope run, from its own language",
-        "--off-cpu": "probescope flame --off-cpu sums waits; -e sched:sched_switch -g records them",
         "--debuginfod": "nothing is downloaded while recording: probescope report --debuginfod",
         "--transaction": "this machine's events carry no transactions (TSX)",
         "--running-time": "the kernel's groups are read with {a,b}:S, without times",

@@ -19,6 +19,7 @@ EXAMPLES = """examples:
   probescope record -e 'sched:*' -p $$ -- sleep 1                 a process, while the command runs; or until ^C
   probescope record -e raw_syscalls:sys_enter --filter 'id == 0' -a -- sleep 1
   probescope record --call-graph dwarf -z -- ls                   stacks without frame pointers, compressed
+  probescope record --off-cpu -g -- ls                            what it waits for, too
   probescope record -a --overwrite -e 'sched:*' -- sleep 5        the last moments; with --switch-output at each SIGUSR2
 then: probescope report, script, flame; or perf's own
 """
@@ -99,6 +100,7 @@ def _how(p: Parser) -> None:
 
 
 def _more(p: Parser) -> None:
+    p.add_argument("--off-cpu", action="store_true", help="how long threads wait, by stack: an event offcpu-time")
     p.add_argument("--switch-events", action="store_true", help="context switches")
     p.add_argument("--namespaces", action="store_true", help="namespaces of tasks")
     p.add_argument("--all-cgroups", action="store_true", help="cgroups, and of each sample its own")

@@ -12,6 +12,7 @@ from probescope.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
+    from probescope.collect.recorder.off_cpu import Waiting
     from probescope.collect.recorder.request import BuildIds, RecordRequest, Switch
     from probescope.collect.recorder.sampling import Sampling
     from probescope.sources.perf_events import Counter
@@ -34,11 +35,14 @@ _MOST_PAGES = 1 << 20
 
 def request(args: argparse.Namespace, argv: Sequence[str], say: Callable[[str], None]) -> RecordRequest:
     """Raises UsageError, ScriptError. ``say``: lines that a person is to read."""
+    from probescope.collect.recorder import off_cpu
     from probescope.collect.recorder.request import RecordRequest
     from probescope.frozen import replace
 
     _no_kind_of_stack(args)
-    counters, filters, cgroups = _events(args)
+    counters, filters, names = _events(args)
+    counters = (*counters, off_cpu.counter()) if args.off_cpu else counters
+    cgroups = _cgroups(names, len(counters))
     sampling = _sampling(args, say)
     pids, tids = _ids(args.pid), _ids(args.tid)
     uid = _user(args.uid)
@@ -48,6 +52,7 @@ def request(args: argparse.Namespace, argv: Sequence[str], say: Callable[[str], 
         raise UsageError("cgroups are recorded on CPUs", hints=["add -a or -C LIST"])
     sampling = replace(sampling, cpus=sampling.cpus or whole)
     switch = _switch(args)
+    inherit = not args.no_inherit and (args.inherit or not tids)
     return RecordRequest(
         counters,
         sampling,
@@ -58,7 +63,7 @@ def request(args: argparse.Namespace, argv: Sequence[str], say: Callable[[str], 
         tids=tids,
         cgroups=cgroups,
         command=command_words(args.command),
-        inherit=not args.no_inherit and (args.inherit or not tids),
+        inherit=inherit,
         per_thread=args.per_thread,
         delay_ms=_whole(args.delay, "-D", least=-1) if args.delay else 0,
         pages=_pages(args.mmap_pages, say),
@@ -76,14 +81,22 @@ def request(args: argparse.Namespace, argv: Sequence[str], say: Callable[[str], 
         verbose=bool(args.verbose),
         uid=uid,
         priority=_whole(args.realtime, "-r") if args.realtime else 0,
+        off_cpu=_waits(args, cgroups.get(len(counters) - 1, -1), inherit, say) if args.off_cpu else None,
     )
+
+
+def _waits(args: argparse.Namespace, cgroup: int, inherit: bool, say: Callable[[str], None]) -> Waiting:
+    from probescope.cli.record_off_cpu import KernelWaits
+
+    inode = os.fstat(cgroup).st_ino if cgroup >= 0 else 0  # the kernel's number of the group
+    return KernelWaits(_cpus(args.cpu), inode, inherit=inherit, cgroups=args.all_cgroups, say=say)
 
 
 # --- events
 
 
-def _events(args: argparse.Namespace) -> tuple[tuple[Counter, ...], dict[int, str], dict[int, int]]:
-    """Counters, filters and cgroups, in the order of the command line."""
+def _events(args: argparse.Namespace) -> tuple[tuple[Counter, ...], dict[int, str], list[str]]:
+    """Counters, filters and names of cgroups, in the order of the command line."""
     from probescope.frozen import replace
     from probescope.lang.perf.events import parse_events
     from probescope.sources.event_filters import in_kernel_words
@@ -107,7 +120,7 @@ def _events(args: argparse.Namespace) -> tuple[tuple[Counter, ...], dict[int, st
         else:
             text = in_kernel_words(value) if kind == "filter" else f"common_pid != {os.getpid()}"
             _add_filter(filters, out, last, text)
-    return tuple(out), filters, _cgroups(cgroups, len(out))
+    return tuple(out), filters, cgroups
 
 
 _OF_SAMPLES = {"irq_vectors:irq_work_exit"}

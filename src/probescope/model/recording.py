@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
+OFF_CPU = "offcpu-time"
+"""The event of perf record --off-cpu: samples of threads that waited, with their ns as period."""
+SUMMED_TIME = 0xFFFFFFFF << 32
+"""From here on times are none: of samples that sum up a whole recording, which come last (perf record --off-cpu)."""
+
 
 @dataclass(frozen=True, slots=True)
 class RawField:

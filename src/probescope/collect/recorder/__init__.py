@@ -12,6 +12,7 @@ api and cli may import this; collect/stream reuses the rings.
     bpf_programs    those that were loaded before
     files       names, rotation, header and features of the files
     hits        which mapped files the samples are in; build-ids and symbols of those
+    off_cpu     time that threads waited, as samples at the end
     trigger     an event that begins another file
     control     commands that come through a fifo while it records
     session     from open to finish: ``record``

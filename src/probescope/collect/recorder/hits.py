@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.formats.perfdata import open_perfdata
 from probescope.frozen import dataclass, field
-from probescope.model.recording import EventBatch, LostEvents, MappedFile, SideRecord, Started
+from probescope.model.recording import SUMMED_TIME, EventBatch, LostEvents, MappedFile, SideRecord, Started
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,11 +66,16 @@ def hits_of(path: str) -> Hits:
                 heed(record, seen, found)
             if batch.count:
                 found.samples += batch.count
-                first = found.times[0] or int(batch.time[0])
-                found.times = (first, int(batch.time[batch.count - 1]))
+                found.times = _times(found.times, batch)
                 seen.add(batch)
     place(seen, found)
     return found
+
+
+def _times(known: tuple[int, int], batch: EventBatch) -> tuple[int, int]:
+    """Without times that are none."""
+    last = int(batch.time.searchsorted(SUMMED_TIME)) - 1
+    return (known[0] or int(batch.time[0]), int(batch.time[last])) if last >= 0 else known
 
 
 def heed(record: SideRecord, seen: Seen, found: Hits) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from probescope.collect.recorder.off_cpu import Waiting
 from probescope.collect.recorder.sampling import Sampling
 from probescope.frozen import dataclass, field
 from probescope.sources.perf_events import Counter
@@ -37,7 +38,7 @@ class RecordRequest:
     output. ``start``: which of what there was before is told (``task``, ``mmap``, ``cgroup``). ``max_size`` in bytes of
     data, 0 for no limit. ``words``: the command line, for the header. ``keep_symbols``: in a file beside. ``uid``:
     whose processes, besides those that are named; -1: nobody's. ``priority`` of SCHED_FIFO for the recorder, 0 for
-    none."""
+    none. ``off_cpu`` sums waits up; ``counters`` have its event."""
 
     counters: tuple[Counter, ...]
     sampling: Sampling = field(default_factory=Sampling)
@@ -66,6 +67,7 @@ class RecordRequest:
     verbose: bool = False
     uid: int = -1
     priority: int = 0
+    off_cpu: Waiting | None = None
 
 
 @dataclass(frozen=True, slots=True)

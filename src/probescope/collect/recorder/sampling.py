@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from probescope.collect.recorder import off_cpu
 from probescope.collect.recorder.opening import DATA, SIDE, SNAPSHOT, RingEvent
 from probescope.errors import UsageError
 from probescope.frozen import dataclass, replace
 from probescope.kernel.perf_attr import PerfAttr
 from probescope.kernel.uapi import perf as u
+from probescope.model.recording import OFF_CPU
 from probescope.sources.perf_events import Counter
 
 REGISTERS = u.REGISTERS
@@ -114,6 +116,8 @@ def _event(
     i: int, counters: Sequence[Counter], s: Sampling, filter_: str, common: int, inherit: bool, machine: str
 ) -> RingEvent:
     c = counters[i]
+    if c.name == OFF_CPU:
+        return _off_cpu(c, s, common)
     s, inherit = _of_its_own(c, s, inherit)
     leader = 0 if s.group else c.leader
     attr = replace(c.attr, sample_type=common, read_format=u.PERF_FORMAT_ID | u.PERF_FORMAT_LOST, flags=c.attr.flags)
@@ -138,6 +142,14 @@ def _event(
     if _reads_groups(counters) and "S" in c.modifiers:
         attr = _read_by_leader(attr, alone=leader < 0 or leader == i)
     return RingEvent(c.name, attr, leader, filter_, c.cpus, SNAPSHOT if s.overwrite else DATA)
+
+
+def _off_cpu(c: Counter, s: Sampling, common: int) -> RingEvent:
+    """It never fires: its samples are written at the end."""
+    flags = c.attr.flags | u.FLAG_SAMPLE_ID_ALL | u.FLAG_DISABLED | (u.FLAG_USE_CLOCKID if s.clockid >= 0 else 0)
+    sample_type = off_cpu.sampled(common, cgroups=s.cgroups)
+    attr = replace(c.attr, sample_type=sample_type, read_format=u.PERF_FORMAT_ID | u.PERF_FORMAT_LOST, flags=flags)
+    return RingEvent(c.name, replace(attr, clockid=max(s.clockid, 0)))
 
 
 def _of_its_own(c: Counter, s: Sampling, inherit: bool) -> tuple[Sampling, bool]:

@@ -7,12 +7,13 @@ full, until the command ends, its tasks do, a signal or a command says so ─►
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from probescope.collect.recorder import targets
+from probescope.collect.recorder import off_cpu, targets
 from probescope.collect.recorder.control import Control
 from probescope.collect.recorder.files import Files, written_attr
 from probescope.collect.recorder.finishing import finish_file
+from probescope.collect.recorder.off_cpu import Waited
 from probescope.collect.recorder.opening import SIDE, SNAPSHOT, RingEvent
 from probescope.collect.recorder.pace import Pace
 from probescope.collect.recorder.request import PIPE, Recorded, RecordRequest, Written
@@ -30,9 +31,12 @@ from probescope.kernel.machine import online_cpus
 from probescope.kernel.perfring import walk
 from probescope.kernel.signals import Signals
 from probescope.kernel.uapi import perf as u
+from probescope.model.recording import OFF_CPU
 
 _AT_LEAST_MS = 1000
 """How often what has come is written, however little: what a recorder that is killed leaves behind."""
+_LOOK_MS = 100
+"""How often what sums waits up looks after new processes."""
 _PIECE = 1 << 18
 
 
@@ -141,15 +145,36 @@ class _Run:
         self._watch()
         self._begin()
         on_exec = self._child is not None and not self._request.whole_cpus and not targets.threads(self._request)
-        if not self._request.delay_ms and not on_exec:
-            self._rings.enable()
+        if not self._request.delay_ms:
+            self._off_cpu_on()
+            if not on_exec:
+                self._rings.enable()
         begun = time.monotonic()
         if self._child is not None:
             self._child.start()
         self._loop(begun)
         self._rings.stop()
+        waited = self._request.off_cpu.stop() if self._request.off_cpu is not None else ()
         self._drain()
         self._files.catch_up()
+        self._write_waits(waited)
+
+    # --- time off the CPU
+
+    def _off_cpu_on(self) -> None:
+        r = self._request
+        if r.off_cpu is None:
+            return
+        child = (self._child.pid,) if self._child is not None else ()
+        pids = () if r.whole_cpus else (*targets.leaders(r), *child)
+        r.off_cpu.start(pids, r.tids)
+
+    def _write_waits(self, found: Iterable[Waited]) -> None:
+        which = next((i for i, e in enumerate(self._rings.events) if e.name == OFF_CPU), -1)
+        if which >= 0 and self._rings.ids[which]:
+            sample_type = self._rings.events[which].attr.sample_type
+            self._files.records(off_cpu.samples(sample_type, self._rings.ids[which][0], found))
+            self._files.writer.round()
 
     @property
     def _late_start(self) -> bool:
@@ -195,6 +220,7 @@ class _Run:
         while not self._over():
             now = time.monotonic()
             if enable_at is not None and now >= enable_at:
+                self._off_cpu_on()
                 self._rings.enable()
                 enable_at = None
             if switch_at is not None and now >= switch_at:
@@ -203,10 +229,13 @@ class _Run:
             if now >= settle_at:
                 self._files.settle()
                 settle_at = now + _AT_LEAST_MS / 1000
-            due = [t for t in (enable_at, switch_at, now + _AT_LEAST_MS / 1000) if t is not None]
+            look = _LOOK_MS if r.off_cpu is not None else _AT_LEAST_MS
+            due = [t for t in (enable_at, switch_at, now + look / 1000) if t is not None]
             self._pace.wait(self._rings, max(0.0, min(due) - now))
             self._drain()
             self._heed()
+            if r.off_cpu is not None:
+                r.off_cpu.poll()
             if r.switch.size and self._files.data_size >= r.switch.size:
                 self._switch()
 
@@ -223,6 +252,7 @@ class _Run:
         word, _, name = command.partition(" ")
         only = [i for i, e in enumerate(self._rings.events) if e.name == name] if name else None
         if word == "enable":
+            self._off_cpu_on() if only is None else None
             self._rings.enable(only)
         elif word == "disable":
             self._rings.disable(only)
@@ -319,6 +349,8 @@ class _Run:
         )
 
     def close(self) -> None:
+        if self._request.off_cpu is not None:
+            self._request.off_cpu.close()
         self._files.close()
         self._control.close()
         self._trigger.close()

@@ -10,6 +10,7 @@ from probescope.errors import FormatError
 from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.layout import CALLCHAIN, READ_VALUES, Layout
 from probescope.formats.perfdata.sideband import Trailer, body_of, side_record
+from probescope.model.recording import SUMMED_TIME
 
 MOST = 1 << 22
 """Bytes of records: some 20,000 samples with stacks."""
@@ -55,7 +56,8 @@ def _sample(
     time = record[where["time"]] if "time" in where else 0
     found.samples += 1
     first, last = found.times
-    found.times = (min(first or time, time), max(last, time))
+    if time < SUMMED_TIME:
+        found.times = (min(first or time, time), max(last, time))
     pid = record[where["tid"]] & 0xFFFFFFFF
     seen.keep(pid, (record[where["ip"]],))
     if layout.sample_type & CALLCHAIN:

@@ -26,6 +26,11 @@ def threads(request: RecordRequest) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def leaders(request: RecordRequest) -> tuple[int, ...]:
+    """Processes of all of whose threads it is."""
+    return (*request.pids, *(of_user(request.uid) if request.uid >= 0 else ()))
+
+
 def processes(request: RecordRequest, child: int) -> Sequence[int]:
     """All, if CPUs are recorded; else those that were asked for and what came of them, and the command."""
     if request.whole_cpus:

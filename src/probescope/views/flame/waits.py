@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.errors import UsageError
 from probescope.model.alike import alike
+from probescope.model.recording import OFF_CPU
 from probescope.views.flame.recorded import Sampled
 from probescope.views.flame.stacks import Group
 
@@ -30,16 +31,21 @@ EVENT = "sched:sched_switch"
 MOST_WAITING = 1 << 20
 
 
+def summed_event(told: Told) -> int:
+    """The index of the event of perf record --off-cpu in a recording, -1 without one: waits that are summed up."""
+    names = [e.name for e in told.recording.events]
+    return names.index(OFF_CPU) if OFF_CPU in names else -1
+
+
 def switch_event(told: Told) -> int:
     """The index of sched_switch in a recording. Raises UsageError without one, and where it has no stacks."""
     for i, event in enumerate(told.recording.events):
         if event.name.partition(":")[2].partition(":")[0] == "sched_switch" and event.field("next_pid") is not None:
             if "callchain" in event.sampled:
                 return i
-            raise UsageError("its switches have no stacks", hints=[f"perf record -g -e {EVENT} -a"])
-    raise UsageError(
-        "it does not tell when threads leave the CPU", hints=[f"perf record -g -e {EVENT} -a records that"]
-    )
+            raise UsageError("its switches have no stacks", hints=[f"probescope record -g -e {EVENT} -a"])
+    hints = [f"probescope record --off-cpu, or -g -e {EVENT} -a, records that"]
+    raise UsageError("it does not tell when threads leave the CPU", hints=hints)
 
 
 class Waits(Sampled):
