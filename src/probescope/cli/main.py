@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("ask", "ask recordings what is ready to be asked: why is it slow, who waits for whom"),
     "args": ("args", "show the arguments of a function: declared, or guessed"),
     "span": ("span", "measure how long a function takes, or the code between points"),
+    "peel": ("peel", "look at a function: its callers, arguments, time, results; then at those"),
     "include": ("include", "print where the header is that marks code of C and C++ programs"),
     "whois": ("whois", "find the function behind a message, an address or an error"),
     "stat": ("stat", "count events of a command, of processes or of the machine"),

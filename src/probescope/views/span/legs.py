@@ -48,10 +48,10 @@ def told(found: Mapping[tuple[Leg, Any], Total], points: Sequence[Point], by: st
         merged.setdefault(leg, Total()).merge(total)
     for leg in sorted(merged, key=lambda x: (x[0] == WHOLE, x)):
         yield f"{visible(name(leg, points))}\n"
-        yield f"  {_line(merged[leg])}\n"
+        yield f"  {line(merged[leg])}\n"
         if by:
             rows = sorted(((k, t) for (x, k), t in found.items() if x == leg), key=lambda r: -r[1].total)
-            yield from (f"    {visible(_key(k)):<20} {_line(t)}\n" for k, t in rows[:most])
+            yield from (f"    {visible(_key(k)):<20} {line(t)}\n" for k, t in rows[:most])
             if len(rows) > most:
                 yield f"    ... and {len(rows) - most:,} more\n"
         yield from (f"    {row}" for row in histogram(merged[leg]))
@@ -61,7 +61,7 @@ def _key(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _line(t: Total) -> str:
+def line(t: Total) -> str:
     parts = [f"{t.count:,} spans", f"min {span(t.least)}", f"avg {span(t.average)}"]
     parts += [f"{label} <= {span(t.percentile(part))}" for part, label in PERCENTILES]
     return "  ".join([*parts, f"max {span(t.most)}", f"total {span(t.total)}"])

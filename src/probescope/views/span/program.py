@@ -22,19 +22,24 @@ WHOLE = -1
 MOST_KEYS = 65_536
 
 
-def nested(first: Point, last: Point, by: str = "", condition: str = "") -> str:
+def nested(
+    first: Point, last: Point, by: str = "", condition: str = "", before: Sequence[str] = (), after: Sequence[str] = ()
+) -> str:
     """Of a start and an end that may come again before the end of the one before: the innermost start belongs to the
-    next end. ``by``: an expression at the start that totals are kept apart by; ``condition`` likewise chooses."""
+    next end. ``by``: an expression at the start that totals are kept apart by; ``condition`` likewise chooses.
+    ``before`` the start and ``after`` the end: more statements of the same clauses, whose time is not counted."""
     keep = f" @key[tid, @depth[tid]] = {by};" if by else ""
     key = "@key[tid, @depth[tid]]" if by else "0"
     forget = " delete(@key, (tid, @depth[tid]));" if by else ""
+    begin = f"@depth[tid]++;{keep} @start[tid, @depth[tid]] = nsecs;"
+    over = "if (@depth[tid] == 1) { delete(@depth, tid); } else { @depth[tid]--; }"
     return (
         f"{_limits()}\n"
-        f"{first.probe}{_predicate(condition)} {{ @depth[tid]++;{keep} @start[tid, @depth[tid]] = nsecs; }}\n"
+        f"{first.probe}{_predicate(condition)} {{ {' '.join([*before, begin])} }}\n"
         f"{last.probe} /@depth[tid]/ {{ $now = nsecs; $ns = $now - @start[tid, @depth[tid]];\n"
         f"  {_sum('0', '1', key, '$ns')}\n"
         f"  delete(@start, (tid, @depth[tid]));{forget}\n"
-        f"  if (@depth[tid] == 1) {{ delete(@depth, tid); }} else {{ @depth[tid]--; }} }}\n"
+        f"  {' '.join([over, *after])} }}\n"
         f"{_end(['depth', 'start', *(['key'] if by else [])])}"
     )
 

@@ -1,0 +1,85 @@
+"""Stacks that were counted where a function is entered: who called it, and the whole ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from probescope.debuginfo.demangle import demangle
+from probescope.frozen import dataclass
+from probescope.views.peel.subject import Subject
+
+if TYPE_CHECKING:
+    from probescope.model.output import Frame, StackOut
+
+UNKNOWN = "(nobody is known)"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """``shown``: with the functions that were inlined where the call is. ``go``: what can be looked at, if it has a
+    name."""
+
+    shown: str
+    source: str
+    go: Subject | None
+
+
+def ways(counted: Mapping[Any, int]) -> list[tuple[int, list[Frame]]]:
+    """(calls, frames from the function itself outwards), the most frequent first. A key is a stack, or a stack of the
+    kernel and the one of the program below it."""
+    out: list[tuple[int, list[Frame]]] = []
+    for key, count in counted.items():
+        stacks: Sequence[StackOut] = key if isinstance(key, tuple) else (key,)
+        out.append((count, [f for s in stacks for f in s.frames]))
+    return sorted(out, key=lambda way: -way[0])
+
+
+def beyond(frames: Sequence[Frame], function: str) -> Sequence[Frame]:
+    """Those of who called: without the function's own, and what was inlined where it begins."""
+    at = next((i for i, f in enumerate(frames) if not f.inlined), -1)
+    own = frames[: at + 1]
+    if not own or (own[-1].symbol and not _is(own[-1], function)):
+        return frames  # a probe before the function's own frame is there: the first one is the caller's
+    return frames[at + 1 :]
+
+
+def _is(frame: Frame, function: str) -> bool:
+    shown = demangle(frame.symbol)
+    return function in {frame.symbol, shown} or function.startswith("0x") or shown.startswith(function)
+
+
+def caller(frames: Sequence[Frame]) -> Caller:
+    """The innermost of these, with the one that it was inlined into."""
+    if not frames:
+        return Caller(UNKNOWN, "", None)
+    names: list[str] = []
+    source = f"{frames[0].file}:{frames[0].line}" if frames[0].line else ""
+    for f in frames:
+        names.append(named(f))
+        if not f.inlined:
+            return Caller(" in ".join(names), source, subject(f))
+    return Caller(" in ".join(names), source, None)
+
+
+def callers(all_ways: Iterable[tuple[int, list[Frame]]], function: str) -> list[tuple[Caller, int]]:
+    """The most frequent first."""
+    out: dict[tuple[str, Subject | None], tuple[Caller, int]] = {}
+    for count, frames in all_ways:
+        who = caller(beyond(frames, function))
+        key = (who.shown, who.go)
+        out[key] = (out.get(key, (who, 0))[0], out.get(key, (who, 0))[1] + count)
+    return sorted(out.values(), key=lambda c: -c[1])
+
+
+def named(f: Frame) -> str:
+    return demangle(f.symbol) if f.symbol else f"{f.address:#x}"
+
+
+def subject(f: Frame) -> Subject | None:
+    """Of the file that a frame is in; the kernel's frames name a module, or nothing."""
+    if not f.symbol or f.inlined:
+        return None
+    if f.module.startswith("/"):
+        return Subject(f.symbol, f.module)
+    return Subject(f.symbol.partition(".")[0]) if f.address >> 63 else None
