@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from probescope.cli.parsing import Parser, cpu_list
@@ -12,12 +14,16 @@ from probescope.errors import FormatError, UsageError
 
 if TYPE_CHECKING:
     from probescope.formats.tracedat.reader import TraceDat
+    from probescope.formats.tracing.symbols import Forms
+    from probescope.views.tracecmd.choosing import Chooser
+    from probescope.views.tracecmd.lines import ReportLines
 
 EXAMPLES = """examples:
   probescope ftrace report
   probescope ftrace report -i other.dat --cpu 0,2-3 -t
   probescope ftrace report -F 'sched_switch: prev_prio < 100 && next_comm =~ "kworker.*"'
   probescope ftrace report -v -F 'sched/.*stat.*'           without these
+  probescope ftrace report -i host.dat -i guest.dat         both, by time
   probescope ftrace report -w                               how long woken tasks waited
   probescope ftrace report --stat                           what each CPU's buffer told at the end
 """
@@ -28,8 +34,16 @@ REFUSED = {
     "--profile": _SUMS,
     "--by-comm": _SUMS,
     "-L": "there are no plugins to load: forms of events are built in; -N shows them without",
-    "-O": "forms of events have no options here; --ts-diff, -l and -R change lines",
 }
+
+FORMS = {
+    "ftrace:parent": "parent",
+    "ftrace:indent": "indent",
+    "ftrace:offset": "offset",
+    "fgraph:tailprint": "tail",
+    "fgraph:depth": "depth",
+}
+"""Options of plugins, and what they are of a ``Forms``."""
 
 
 class _Filter(argparse.Action):
@@ -47,7 +61,8 @@ def parser(command: str = "report") -> Parser:
     p = Parser(f"ftrace {command}", "Print the events of a trace.dat, as trace-cmd report does.", EXAMPLES)
     p.set_defaults(wanted=[], unwanted=[], negate=False)
     p.add_argument("file", nargs="?", metavar="FILE", help="trace.dat by default")
-    p.add_argument("-i", dest="input", metavar="FILE", help="the same")
+    about = "the same; several: their events by time, each line with its file"
+    p.add_argument("-i", dest="inputs", action="append", default=[], metavar="FILE", help=about)
     p.add_argument("-F", dest="filter", action=_Filter, metavar="FILTER", help="only these: 'EVENT: FIELD == VALUE'")
     p.add_argument("-v", dest="negative", action=_Filter, nargs=0, help="not those of the -F after it")
     p.add_argument("-T", dest="filters", action="store_true", help="only say what the filters are")
@@ -58,6 +73,8 @@ def parser(command: str = "report") -> Parser:
     p.add_argument("-r", dest="raw", action="append", default=[], metavar="EVENT", help="this event field by field")
     p.add_argument("-N", dest="no_plugins", action="store_true", help="events in their own form only")
     p.add_argument("-n", dest="plain", action="append", default=[], metavar="EVENT", help="this event in its own form")
+    about = "of the forms of functions: " + ", ".join(FORMS)
+    p.add_argument("-O", dest="options", action="append", default=[], metavar="[PLUGIN:]NAME[=0]", help=about)
     p.add_argument("-l", dest="latency", action="store_true", help="as latency tracers print")
     p.add_argument("-t", dest="nanoseconds", action="store_true", help="times with nine digits")
     p.add_argument("-w", dest="wakeups", action="store_true", help="how long woken tasks waited")
@@ -100,7 +117,10 @@ def parse(command: str, argv: Sequence[str]) -> argparse.Namespace:
         if name in REFUSED:
             raise UsageError(f"probescope ftrace report has no {name}", hints=[REFUSED[name]])
     args = parser(command).parse_intermixed_args(list(argv))
-    args.input = args.input or args.file or "trace.dat"
+    args.inputs = [*args.inputs, *([args.file] if args.file else [])] or ["trace.dat"]
+    args.input = args.inputs[0]
+    if args.wakeups and len(args.inputs) > 1:
+        raise UsageError("-w is of one file", hints=["probescope latency sched:sched_waking to sched:sched_switch"])
     return args
 
 
@@ -127,19 +147,30 @@ def main(command: str, argv: list[str]) -> int:
     from probescope.cli.recordings import tell_damage
 
     args = parse(command, argv)
-    with opened(args.input) as recording:
+    with ExitStack() as stack:
+        recordings = [stack.enter_context(opened(name)) for name in args.inputs]
         if any(getattr(args, name) for name, _, _ in _INSTEAD):
             from probescope.cli import ftrace_facts
 
-            return ftrace_facts.told(recording, args)
-        code = _printed(recording, args)
+            return max([ftrace_facts.told(recording, args) for recording in recordings])
+        made = [_made(recording, args) for recording in recordings]
+        if args.filters:
+            return _filters_told(args)
+        if len(recordings) == 1:
+            _lines(recordings[0], args, *made[0])
+        else:
+            from probescope.cli.ftrace_several import Shown, merged
+
+            names = [os.path.basename(name) for name in args.inputs]
+            merged([Shown(*one) for one in zip(names, recordings, *zip(*made, strict=True), strict=True)], args)
         sys.stdout.flush()
-        if not args.quiet:
-            tell_damage(args.input, recording.damage, sys.stderr)
-    return code
+        for name, recording in zip(args.inputs, recordings, strict=True) if not args.quiet else ():
+            tell_damage(name, recording.damage, sys.stderr)
+    return 0
 
 
-def _printed(recording: TraceDat, args: argparse.Namespace) -> int:
+def _made(recording: TraceDat, args: argparse.Namespace) -> tuple[ReportLines, Chooser]:
+    """What makes lines of its batches, and what chooses events of them."""
     from probescope.formats.tracedat.options import in_nanoseconds
     from probescope.views.tracecmd.choosing import HARDIRQ, SOFTIRQ, Choice, Chooser
     from probescope.views.tracecmd.filtering import Filters
@@ -147,9 +178,8 @@ def _printed(recording: TraceDat, args: argparse.Namespace) -> int:
 
     recording.times = times_of(recording, args)
     context = recording.context()
+    context.forms = forms(args.options)
     filters = Filters(args.wanted, args.unwanted, recording.events, context)
-    if args.filters:
-        return _filters_told(args)
     without = (HARDIRQ if args.no_hardirq else 0) | (SOFTIRQ if args.no_softirq else 0)
     choice = Choice(tuple(cpu_list(args.cpu)) if args.cpu else (), without)
     raw, plain = ("*",) if args.all_raw else _words(args.raw), _words(args.plain)
@@ -158,11 +188,10 @@ def _printed(recording: TraceDat, args: argparse.Namespace) -> int:
     ticks = not in_nanoseconds(recording.clock) and not args.ts2secs
     lines = ReportLines(recording.events, context, look, ticks=ticks, buffers=names if len(names) > 1 else ())
     flags = next((f for e in recording.events for f in e.fields if f.name == "common_flags"), None)
-    _lines(recording, args, lines, Chooser(choice, filters or None, flags, context))
-    return 0
+    return lines, Chooser(choice, filters or None, flags, context)
 
 
-def _lines(recording: TraceDat, args: argparse.Namespace, lines: Any, choose: Any) -> None:
+def _lines(recording: TraceDat, args: argparse.Namespace, lines: ReportLines, choose: Chooser) -> None:
     from probescope.views.tracecmd.choosing import moved
     from probescope.views.tracecmd.wakeups import Wakeups, shown
 
@@ -172,7 +201,7 @@ def _lines(recording: TraceDat, args: argparse.Namespace, lines: Any, choose: An
         out.write(piece.encode("utf-8", "surrogateescape"))
     out.write(b"cpus=%d\n" % recording.machine.cpus)
     wakeups = Wakeups(recording.events, lines.context) if args.wakeups else None
-    check = _Backwards() if args.ts_check else None
+    check = Backwards() if args.ts_check else None
     offset, first = args.ts_offset, True
     for batch in recording.batches():
         if check:
@@ -191,7 +220,7 @@ def _lines(recording: TraceDat, args: argparse.Namespace, lines: Any, choose: An
         out.write(wakeups.summary().encode())
 
 
-class _Backwards:
+class Backwards:
     """Tells where a CPU's time falls."""
 
     def __init__(self) -> None:
@@ -222,6 +251,21 @@ def times_of(recording: TraceDat, args: argparse.Namespace) -> Any:
             shift += 1
         times = replace(times, mult=(1_000_000_000 << shift) // args.ts2secs, shift=shift)
     return times
+
+
+def forms(options: Sequence[str]) -> Forms:
+    """``indent=0``, ``ftrace:parent``. Raises UsageError."""
+    from probescope.formats.tracing.symbols import Forms
+
+    out: dict[str, bool] = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        known = next((known for known in FORMS if name in (known, known.partition(":")[2])), "")
+        if not known or (equals and value not in ("0", "1")):
+            what = f"{name} is 0 or 1" if known else f"there is no option {name} of how functions are printed"
+            raise UsageError(what, hints=[f"-O {', '.join(FORMS)}; with =0 they are off"])
+        out[FORMS[known]] = value != "0"
+    return Forms(**out)
 
 
 def _words(given: list[str]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from probescope.cli.ftrace import main
+from probescope.cli.ftrace_report import forms
 from probescope.formats.tracedat import open_tracedat
 from probescope.formats.tracing.text import Lines, report
 from probescope.kernel import tracefs
@@ -61,15 +62,17 @@ def state():
     return out
 
 
-def ours(path):
+def ours(path, options=()):
     with open_tracedat(str(path)) as recording:
         names = tuple(b.name for b in recording.buffers)
-        lines = Lines(recording.events, recording.context(), flags=False, buffers=names if len(names) > 1 else ())
+        context = recording.context()
+        context.forms = forms(options)
+        lines = Lines(recording.events, context, flags=False, buffers=names if len(names) > 1 else ())
         return b"".join(report(lines, recording.batches(), recording.machine.cpus)).decode("utf-8", "surrogateescape")
 
 
-def theirs(path):
-    done = subprocess.run(["trace-cmd", "report", "-i", str(path)], capture_output=True, check=True)
+def theirs(path, *options):
+    done = subprocess.run(["trace-cmd", "report", "-i", str(path), *options], capture_output=True, check=True)
     return done.stdout.decode("utf-8", "surrogateescape")
 
 
@@ -89,6 +92,8 @@ def test_what_trace_cmd_reads_is_what_we_read(tmp_path, options, word):
     assert main(["record", "-q", *options, "-o", str(path), "cat", "/etc/passwd", "/etc/group"]) == 0
     assert word in theirs(path)
     assert ours(path) == theirs(path)
+    for names in ("parent", "indent=0 parent", "offset", "tailprint depth"):
+        assert ours(path, names.split()) == theirs(path, *(f"-O{name}" for name in names.split()))
     assert state() == before
 
 

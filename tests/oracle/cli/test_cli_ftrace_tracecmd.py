@@ -72,6 +72,16 @@ def test_the_text(recording):
     assert mine.count("\n") > 20
 
 
+def test_several_files(recording, tmp_path):
+    """By time, each line with its file or buffer."""
+    path = tmp_path / "two.dat"
+    record(path, "-e", "sched:sched_waking", "-B", "other", "-e", "irq", "--date")
+    mine, other = both(path, "-i", str(recording), "-i")
+    assert mine == other
+    assert re.search(r"^ *other: ", mine, re.MULTILINE)
+    assert re.search(r"^ *t.dat: cpus=", mine, re.MULTILINE)
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -9,8 +9,10 @@ import pytest
 from probescope.cli import ftrace
 from probescope.cli.ftrace_options import DEFAULT_KB, split, trace_plan
 from probescope.cli.ftrace_record import parser, record_plan, told
+from probescope.cli.ftrace_report import forms
 from probescope.collect.ftrace.record_plan import BufferPlan, CpuLoss, EventChoice, Recorded
 from probescope.errors import UsageError
+from probescope.formats.tracing.symbols import Forms
 
 
 def plan(*argv):
@@ -125,6 +127,16 @@ def test_what_is_not_here_has_something_instead(option):
     with pytest.raises(UsageError, match=f"has no {option}") as caught:
         plan("-e", "sched", option, "x")
     assert caught.value.hints[0]
+
+
+def test_forms_of_functions_by_the_names_of_plugins():
+    """With the plugin's name or without; on, if nothing is said."""
+    assert forms(["parent", "ftrace:indent=0"]) == Forms(parent=True, indent=False)
+    assert forms(["fgraph:tailprint=1", "depth=0", "offset"]) == Forms(tail=True, offset=True)
+    for wrong in ("parnt", "ftrace:depth", "parent=2"):
+        with pytest.raises(UsageError, match=wrong.partition("=")[0]) as caught:
+            forms([wrong])
+        assert "fgraph:tailprint" in caught.value.hints[0]
 
 
 @pytest.mark.parametrize("word", ["listen", "agent", "mem", "hist", "profile", "reprot", "nonsense"])

@@ -67,13 +67,20 @@ class Graph:
         indent = "  " * min(value.get("depth", 0), MAX_DEPTH)
         caller = self.c.plain(value["retaddr"]) if "retaddr" in value else None
         note = f" /* <-{caller[0]} */" if caller else ""
+        depth = self._depth(value)
         if leaf is None:
-            return f"             |  {indent}{name}(){note} {{" if found or caller else f"             |  {indent}) {{"
-        return f"{_spent(leaf)}{indent}{name}();{note}{_returned(leaf)}"
+            text = f"{name}(){note} {{" if found or caller else ") {"
+            return f"             |  {indent}{text}{depth}"
+        return f"{_spent(leaf)}{indent}{name}();{note}{_returned(leaf)}{depth}"
 
-    @staticmethod
-    def _closing(value: dict[str, int]) -> str:
-        return f"{_spent(value)}{'  ' * min(value.get('depth', 0), MAX_DEPTH)}}}{_returned(value)}"
+    def _closing(self, value: dict[str, int]) -> str:
+        found = self.c.plain(value.get("func", 0)) if self.c.forms.tail else None
+        tail = f" /* {found[0]} */" if found else ""
+        indent = "  " * min(value.get("depth", 0), MAX_DEPTH)
+        return f"{_spent(value)}{indent}}}{_returned(value)}{tail}{self._depth(value)}"
+
+    def _depth(self, value: dict[str, int]) -> str:
+        return f" ({value.get('depth', 0)})" if self.c.forms.depth else ""
 
 
 def _spent(value: dict[str, int]) -> str:

@@ -151,11 +151,16 @@ def _stack(event: EventType, c: Context) -> Show:
                 if address == end:
                     break
                 found = c.plain(address)
-                text += f"=> {found[0]} ({address:x})\n" if found else f"=> {address:x}\n"
+                text += f"=> {function_name(c, found, address)} ({address:x})\n" if found else f"=> {address:x}\n"
             out.append(text)
         return out
 
     return show
+
+
+def function_name(c: Context, found: tuple[str, int] | None, address: int) -> str:
+    name, start = found or (f"0x{address:x}", 0)
+    return f"{name}+0x{address - start & 0xFFFFFFFF:x} " if c.forms.offset else name
 
 
 class Functions:
@@ -174,9 +179,10 @@ class Functions:
         return [self.line(f, p, cpu) for f, p, cpu in zip(functions, parents, cpus, strict=True)]
 
     def line(self, function: int, parent: int, cpu: int) -> str:
-        found, caller = self.c.plain(function), self.c.plain(parent)
-        depth = self.depth(cpu, caller[0], found[0] if found else "") if caller else 0
-        return " " * (3 * depth) + (found[0] if found else f"0x{function:x}")
+        found, caller, forms = self.c.plain(function), self.c.plain(parent), self.c.forms
+        depth = self.depth(cpu, caller[0], found[0] if found else "") if caller and forms.indent else 0
+        text = " " * (3 * depth) + function_name(self.c, found, function)
+        return f"{text} <-- {function_name(self.c, caller, parent)}" if forms.parent else text
 
     def depth(self, cpu: int, caller: str, function: str) -> int:
         stack = self.stacks.setdefault(cpu, [])

@@ -13,6 +13,7 @@ import re
 from bisect import bisect_right
 
 from probescope.formats.tracing.lexer import unescaped
+from probescope.frozen import dataclass
 
 MOST_SYMBOLS = 1 << 22
 MOST_FORMATS = 1 << 18
@@ -83,6 +84,21 @@ def _shortened(text: str) -> str:
     return text.removesuffix("\n")
 
 
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """Of functions. ``parent``: who called it; ``indent``: by callers seen before; ``offset``: how far in it; ``tail``:
+    a graph's closing brace says what it closes; ``depth``: of each of a graph's lines."""
+
+    parent: bool = False
+    indent: bool = True
+    offset: bool = False
+    tail: bool = False
+    depth: bool = False
+
+
+USUAL = Forms()
+
+
 class Context:
     """What the text of an event depends on, besides its record. ``comms``: names of threads by id."""
 
@@ -99,6 +115,7 @@ class Context:
         self.symbols = symbols or Symbols()
         self.printk = printk or PrintkFormats()
         self.comms = {} if comms is None else comms
+        self.forms = USUAL
         self._functions: dict[int, tuple[str, int] | None] = {}
 
     def function(self, address: int) -> tuple[str, int] | None:

@@ -16,6 +16,8 @@ from probescope.frozen import dataclass
 from probescope.views.tracecmd.raw import raw_printer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from probescope.formats.tracing.symbols import Context
     from probescope.model.recording import Column, EventBatch, EventType
 
@@ -47,6 +49,7 @@ class ReportLines(Lines):
         self._every_raw = "*" in look.raw
         self._last: int | None = None
         self._gaps: list[str] = []
+        self._gone: set[int] = set()
 
     def data(self, batch: EventBatch) -> bytes:
         if self.look.usual:
@@ -59,6 +62,14 @@ class ReportLines(Lines):
             self._note(batch)
         return super().lines(batch)
 
+    def timed(self, batch: EventBatch) -> Iterator[tuple[int, str]]:
+        """(time, line); losses that are a batch's last come with its last event."""
+        self._gone = set()
+        lines = self.lines(batch)
+        times = [t for i, t in enumerate(batch.time.tolist()) if i not in self._gone]
+        times += [times[-1] if times else 0] * (len(lines) - len(times))
+        return zip(times, lines, strict=True)
+
     def _note(self, batch: EventBatch) -> None:
         """How long after the event before each came; the very first has none before it."""
         times = batch.time.tolist()
@@ -68,6 +79,7 @@ class ReportLines(Lines):
         self._last = times[-1] if times else self._last
 
     def _placed(self, batch: EventBatch, lines: list[str], gone: set[int]) -> list[str]:
+        self._gone = gone
         if self.look.differences:
             lines = [line.replace(_HERE, gap, 1) for line, gap in zip(lines, self._gaps, strict=True)]
         return super()._placed(batch, lines, gone)
