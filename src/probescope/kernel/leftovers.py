@@ -97,7 +97,8 @@ def _remove_event(name: str) -> bool:
     from probescope.kernel import tracefs
 
     try:
-        tracefs.write(f"events/{name}/enable", "0")
+        if not tracefs.read(f"events/{name}/enable").startswith("0"):  # writing a 0 makes the top buffer grow as well
+            tracefs.write(f"events/{name}/enable", "0")
         tracefs.write("dynamic_events", f"-:{name}")
     except KernelError:
         return False

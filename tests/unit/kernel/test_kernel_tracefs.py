@@ -169,6 +169,16 @@ def test_reaping_touches_only_our_dead():
     ]
 
 
+def test_an_event_that_is_off_is_not_switched_off():
+    """The kernel gives the top buffer its usual size as soon as any of its events is told to be on or off."""
+    host = leftover_host()
+    host.files[f"{T}/events/probescope_11_abc_k/a/enable"] = b"0\n"
+    with use_host(host):
+        leftovers.reap()
+    written = [w for w in host.written if "instances" not in w[0]]
+    assert written == [(f"{T}/dynamic_events", b"-:probescope_11_abc_k/a")]
+
+
 def test_words_of_the_command_line_are_written_as_the_bytes_they_are(tmp_path):
     """A name in Latin-1 comes as a lone surrogate: what the kernel is told is the byte, not an UnicodeEncodeError."""
     file = tmp_path / "filter"
