@@ -24,18 +24,11 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "-S --snapshot --aux-sample": _AUX,
         "--clang-opt --clang-path": "programs as events are compiled by probescope run, from its own language",
         "--debuginfod": "nothing is downloaded while recording: probescope report --debuginfod",
-        "--transaction": "this machine's events carry no transactions (TSX)",
-        "--running-time": "the kernel's groups are read with {a,b}:S, without times",
     },
     "stat": {
-        "-T --transaction": "transactions are counted by events: -e cpu/tx-start/,cpu/tx-abort/ where sysfs has them",
-        "--iostat": "counters of the uncore's I/O stacks are not put together here: -e 'uncore_iio_0/.../'",
-        "--metric-only": "metrics stand beside their counts; -j and -x have them in fields of their own",
-        "--table": "-r shows the mean and its deviation, not each run: -o FILE --append keeps those of single runs",
-        "--smi-cost": "-e msr/smi/,msr/aperf/,cycles counts it where the machine has them",
-        "--cputype --hybrid-merge": _HYBRID,
-        "--percore-show-thread": "cores are not summed up by a term of the event: --per-core does that for all",
-        "--metric-no-group --metric-no-merge --td-level": "metrics are made of what was counted: there is no choice",
+        "--iostat": "counters of I/O stacks (uncore_iio_*) of Intel's servers are counted by -e 'uncore_iio_0/.../'",
+        "--smi-cost": "it changes how all CPUs count (freeze_on_smi); -e msr/smi/,msr/aperf/,cycles does not",
+        "--cputype": _HYBRID,
     },
     "top": {
         "-b --branch-any -j --branch-filter --stitch-lbr": "branches are recorded by probescope record -b",
@@ -93,7 +86,10 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
 
 TAKEN: Mapping[str, Mapping[str, bool]] = {
     "record": {"--vmlinux": True},
-    "stat": {"--no-merge": False, "--no-csv-summary": False, "--scale": False},
+    "stat": {
+        "--no-merge": False, "--no-csv-summary": False, "--scale": False, "--hybrid-merge": False,
+        "--metric-no-group": False, "--metric-no-merge": False,
+    },
     "top": {
         "-v --verbose": False, "--force": False, "--group": False, "--ignore-vmlinux": False,
         "--demangle-kernel": False, "--num-thread-synthesize": True, "--proc-map-timeout": True,

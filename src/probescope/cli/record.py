@@ -89,6 +89,8 @@ def _how(p: Parser) -> None:
     p.add_argument("--sample-cpu", action="store_true", help="the CPU of each sample")
     p.add_argument("-R", "--raw-samples", action="store_true", help="raw records (of tracepoints always)")
     p.add_argument("-W", "--weight", action="store_true", help="weights of samples")
+    p.add_argument("--transaction", action="store_true", help="transactions (TSX) that samples are in")
+    p.add_argument("--running-time", action="store_true", help="with {a,b}:S: for how long each was counted")
     p.add_argument("-s", "--stat", action="store_true", help="counts of each thread, as it ends")
     p.add_argument("-I", "--intr-regs", metavar="REG,...", help="registers when the sample was taken (default: all)")
     p.add_argument("--user-regs", metavar="REG,...", help="registers of user space (default: all)")

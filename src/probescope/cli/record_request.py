@@ -190,6 +190,8 @@ def _sampling(args: argparse.Namespace, say: Callable[[str], None]) -> Sampling:
         data_page_size=args.data_page_size,
         code_page_size=args.code_page_size,
         weight=args.weight,
+        transactions=args.transaction,
+        running_times=args.running_time,
         periods=args.period,
         cpus=args.sample_cpu,
         raw=args.raw_samples,

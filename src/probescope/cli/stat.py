@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from probescope.cli.parsing import Parser, command_words, cpu_list, process_id
@@ -13,10 +13,8 @@ from probescope.cli.perf_options import add_perf_options
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
-    from probescope.collect.stat import Snapshot, StatRequest
-    from probescope.model.counting import Reading, Total
+    from probescope.collect.stat import StatRequest
     from probescope.sources.perf_events import Counter
-    from probescope.views.stat import Named, Row
 
 EXAMPLES = """examples:
   probescope stat -- ls                                    what a command does
@@ -86,7 +84,14 @@ def _besides(p: Parser) -> None:
     p.add_argument("--all-user", action="store_true", help="only what happens in user space")
     p.add_argument("--all-kernel", action="store_true", help="only what happens in the kernel")
     p.add_argument("-M", "--metrics", metavar="LIST", help="what these metrics are made of: IPC, CPI, TopdownL1")
+    p.add_argument("-T", "--transaction", action="store_true", help="transactions (TSX), where the CPU counts them")
     p.add_argument("--topdown", action="store_true", help="what slots of the CPU's pipeline were used for")
+    p.add_argument("--td-level", type=int, default=0, metavar="N", help="of --topdown: 1 is what there is")
+    p.add_argument("--metric-only", action="store_true", help="only what is worked out of counts, a column each")
+    p.add_argument("--table", action="store_true", help="with -r: how long each run took")
+    p.add_argument(
+        "--percore-show-thread", action="store_true", help="with -A: counts of cores (cpu/.../percore) for each CPU"
+    )
     p.add_argument("-S", "--sync", action="store_true", help="sync(2) before each run")
     p.add_argument("--pre", metavar="COMMAND", help="for the shell, before each run")
     p.add_argument("--post", metavar="COMMAND", help="for the shell, after each run")
@@ -152,6 +157,7 @@ def _request(args: argparse.Namespace) -> StatRequest:
         raise UsageError("cgroups are counted on CPUs", hints=["add -a or -C LIST"])
     if args.interval_print and args.repeat > 1:
         raise UsageError("-I and -r cannot both be given")
+    _fits(args)
     timeout = args.timeout or args.interval_print * args.interval_count
     return StatRequest(
         () if args.null else _counters(args),
@@ -168,17 +174,29 @@ def _request(args: argparse.Namespace) -> StatRequest:
     )
 
 
+def _fits(args: argparse.Namespace) -> None:
+    """Raises UsageError for options that do not go together, as perf does."""
+    if args.metric_only and args.repeat > 1:
+        raise UsageError("--metric-only is not for several runs (-r)")
+    if args.metric_only and args.per == "thread":
+        raise UsageError("--metric-only is not for single threads (--per-thread)")
+    if args.table and args.repeat < 2:
+        raise UsageError("--table is of several runs", hints=["-r N runs a command N times"])
+    if args.td_level > 1:
+        raise UsageError(f"--td-level {args.td_level}: only level 1 of --topdown is known here")
+
+
 def _help() -> list[str]:
     return ["probescope stat --help says what there is"]
 
 
 def _counters(args: argparse.Namespace) -> tuple[Counter, ...]:
-    from probescope.cli.stat_metrics import levelled, metric_events
+    from probescope.cli.stat_metrics import levelled, metric_events, transactions
     from probescope.frozen import replace
     from probescope.lang.perf.events import parse_events
     from probescope.sources.perf_events import resolve_events
 
-    texts = [*args.event, *metric_events(args.metrics or "", topdown=args.topdown)]
+    texts = [*args.event, *metric_events(args.metrics or "", topdown=args.topdown), *transactions(args.transaction)]
     texts = texts or [",".join(DEFAULT[: args.detailed + 1])]
     out: list[Counter] = []
     if any(at == 0 for at, _ in args.filter):
@@ -247,9 +265,10 @@ def _opened(args: argparse.Namespace) -> TextIO:
 
 
 def _counted(args: argparse.Namespace, request: StatRequest, out: TextIO) -> int:
+    from probescope.cli.stat_shown import Shown
     from probescope.collect.stat import run
 
-    show = _Shown(args, request, out)
+    show = Shown(args, request, out)
     code, interrupted = 0, False
     for _ in range(args.repeat):
         _around(args.pre, sync=args.sync)
@@ -276,118 +295,3 @@ def _around(command: str | None, *, sync: bool = False) -> None:
             raise UsageError(f"'{command}' ended with {code}")
     if sync:
         os.sync()
-
-
-class _Shown:
-    """Prints snapshots, or keeps them for the end."""
-
-    def __init__(self, args: argparse.Namespace, request: StatRequest, out: TextIO) -> None:
-        from probescope.views.stat import Named, thousands
-
-        self._args, self._request, self._out = args, request, out
-        groups = request.cgroups or ("",)
-        self._named: list[Named] = [
-            Named(c.name, c.unit, c.scale, cgroup) for cgroup in groups for c in request.counters
-        ]
-        self._units = max([4, *(len(n.unit) for n in self._named)])
-        self._runs: list[Snapshot] = []
-        self._headed = False
-        self._aggregation = _aggregation(args, request)
-        self._json = args.json_output or args.format == "json"
-        self._grouped = thousands() and not args.no_big_num
-        self._all: list[Snapshot] = []
-
-    def keep(self, snapshot: Snapshot) -> None:
-        self._runs.append(snapshot)
-
-    def interval(self, snapshot: Snapshot) -> None:
-        from probescope.views import stat as view
-
-        if self._args.interval_clear and self._out.isatty():
-            self._out.write("\x1b[H\x1b[2J")
-            self._headed = False
-        if not self._headed and not self._json and self._args.field_separator is None:
-            self._out.write(view.interval_heading(self._units))
-        self._headed = True
-        self._runs = [snapshot]
-        self._all.append(snapshot) if self._args.summary else None
-        at = snapshot.at_ns / 1e9
-        for row in self._rows(self._args.interval_print * 1e6):
-            if self._json:
-                self._out.write(view.jsonl(row, at_s=at))
-            elif self._args.field_separator is not None:
-                self._out.write(view.csv(row, self._args.field_separator, at_s=at))
-            else:
-                self._out.write(f"{at:16.9f} {view.text(row, grouped=self._grouped, units=self._units)}")
-        self._out.flush()
-
-    def end(self) -> None:
-        from probescope.cli.stat_metrics import summed
-        from probescope.views import stat as view
-
-        if self._all:
-            self._runs = [summed(self._all)]
-        elif self._request.interval_ms or not self._runs:
-            return
-        runs = len(self._runs)
-        elapsed = [s.at_ns / 1e9 for s in self._runs]
-        found = self._rows(sum(elapsed) / runs * 1e9)
-        if self._json:
-            self._out.write("".join(view.jsonl(r, runs=runs) for r in found))
-            return
-        if self._args.field_separator is not None:
-            self._out.write("".join(view.csv(r, self._args.field_separator, runs=runs) for r in found))
-            return
-        self._out.write(view.heading(self._whom(), runs))
-        self._out.write("".join(view.text(r, grouped=self._grouped, units=self._units) for r in found))
-        last = self._runs[-1]
-        alone = not (self._request.cpus or self._request.pids or self._request.tids)
-        times = (last.user_s, last.system_s) if alone else None
-        self._out.write(view.ending(elapsed, times))
-        self._refusals()
-
-    def _rows(self, elapsed_ns: float) -> list[Row]:
-        from probescope.model.counting import averaged, together
-        from probescope.views.stat import rows
-
-        key, label, order = self._aggregation
-        totals = [together(s.readings, key) for s in self._runs]
-        found = averaged(totals) if len(totals) > 1 else totals[0]
-        return rows(sorted(found, key=order), self._named, elapsed_ns, label)
-
-    def _whom(self) -> str:
-        r = self._request
-        if r.cpus:
-            return f"'CPU(s) {self._args.cpu}'" if self._args.cpu else "'system wide'"
-        if r.pids:
-            return f"process id '{self._args.pid}'"
-        if r.tids:
-            return f"thread id '{self._args.tid}'"
-        return f"'{' '.join(r.command)}'"
-
-    def _refusals(self) -> None:
-        if not self._args.verbose:
-            return
-        for i, error in dict(self._runs[-1].refused).items():
-            self._out.write(f"{self._request.counters[i].name}: {error}\n")
-            self._out.write("".join(f"HINT: {h}\n" for h in error.hints))
-
-
-Aggregation = tuple[
-    "Callable[[Reading], tuple[int, ...]]",
-    "Callable[[Total], tuple[str, tuple[tuple[str, object], ...]]]",
-    "Callable[[Total], Any]",
-]
-
-
-def _aggregation(args: argparse.Namespace, request: StatRequest) -> Aggregation:
-    """How readings are put together, what the rows are called, and their order."""
-    from probescope.cli import stat_groups as groups
-
-    if args.no_aggr and request.cpus:
-        return groups.by_cpu()
-    if args.per == "thread":
-        return groups.by_thread()
-    if args.per in {"core", "die", "socket", "node"} and request.cpus:
-        return groups.by_place(args.per, request.cpus)
-    return groups.all_together()

@@ -16,11 +16,43 @@ def all_together() -> Grouping:
     return lambda _: (), lambda _: ("", ()), lambda t: t.counter
 
 
-def by_cpu() -> Grouping:
+def by_cpu(summed: frozenset[int] = frozenset()) -> Grouping:
+    """``summed``: counters (those with the term percore) that are summed up by core."""
+
     def label(t: Total) -> tuple[str, tuple[tuple[str, object], ...]]:
+        if len(t.key) > 1:
+            name = f"S{t.key[0]}-D{t.key[1]}-C{t.key[2]}"
+            return f"{name:<11}", (("core", name),)
         return f"CPU{t.key[0]:<8}", (("cpu", str(t.key[0])),)
 
-    return lambda r: (r.cpu,), label, lambda t: (t.counter, t.key)
+    cores: dict[int, tuple[int, ...]] = {}
+
+    def key(r: Reading) -> tuple[int, ...]:
+        if r.counter not in summed:
+            return (r.cpu,)
+        if r.cpu not in cores:
+            cores[r.cpu] = core(r.cpu)
+        return cores[r.cpu]
+
+    return key, label, lambda t: (t.counter, t.key)
+
+
+def core(cpu: int) -> tuple[int, int, int]:
+    """(socket, die, core)"""
+    from probescope.kernel import topology
+
+    return topology.socket_of(cpu), topology.die_of(cpu), topology.core_of(cpu)
+
+
+def for_each_cpu(totals: Sequence[Total], cpus: Sequence[int]) -> list[Total]:
+    """Sums of cores beside each of their CPUs."""
+    from probescope.frozen import replace
+
+    places = [(cpu, core(cpu)) for cpu in cpus]
+    out: list[Total] = []
+    for t in totals:
+        out += [replace(t, key=(cpu,)) for cpu, of in places if of == t.key] if len(t.key) > 1 else [t]
+    return out
 
 
 def by_thread() -> Grouping:
@@ -51,8 +83,7 @@ def by_place(kind: str, cpus: Sequence[int]) -> Grouping:
         if kind == "node":
             keys[cpu] = (nodes.get(cpu, 0),)
         else:
-            core = (topology.die_of(cpu), topology.core_of(cpu))[: {"core": 2, "die": 1}.get(kind, 0)]
-            keys[cpu] = (topology.socket_of(cpu), *core)
+            keys[cpu] = core(cpu)[: {"core": 3, "die": 2}.get(kind, 1)]
 
     def label(t: Total) -> tuple[str, tuple[tuple[str, object], ...]]:
         if kind == "core":

@@ -48,6 +48,25 @@ def _events(name: str) -> tuple[str, ...]:
     return tuple(f"cpu/{event}/" for event in events)
 
 
+_TRANSACTIONS = ("cycles-t", "tx-start", "el-start", "cycles-ct")
+
+
+def transactions(wanted: bool) -> list[str]:
+    """What perf stat -T counts. Raises UsageError on CPUs without transactions."""
+    from probescope.kernel.host import host
+    from probescope.kernel.perf_attr import PMU_DIR
+
+    if not wanted:
+        return []
+    try:
+        there = set(host().listdir(f"{PMU_DIR}/cpu/events"))
+    except OSError:
+        there = set()
+    if not {"cycles-t", "tx-start"} <= there:
+        raise UsageError("-T: this machine counts no transactions", hints=["CPUs with TSX have cpu/tx-start/ in sysfs"])
+    return ["task-clock,{instructions,cycles," + ",".join(f"cpu/{e}/" for e in _TRANSACTIONS if e in there) + "}"]
+
+
 def levelled(counters: Sequence[Counter], level: str) -> Iterator[Counter]:
     """Only what happens in ``user`` space, or in the ``kernel``; both for none."""
     from probescope.frozen import replace

@@ -106,6 +106,9 @@ class Counting:
         try:
             return perf_event_open(attr, pid=pid, cpu=cpu, group=leader, flags=flags)
         except KernelError as e:
+            if e.errno == errno.EINVAL and attr.flags & u.FLAGS_GUEST:  # a PMU that cannot tell guests (msr)
+                attr = replace(attr, flags=attr.flags & ~u.FLAGS_GUEST)
+                return Counting._try(attr, pid, cpu, leader, flags)
             if e.errno == errno.EINVAL and leader is not None:  # no room in the group, or another PMU: alone then
                 return perf_event_open(replace(attr, flags=attr.flags | u.FLAG_DISABLED), pid=pid, cpu=cpu, flags=flags)
             raise

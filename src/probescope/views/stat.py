@@ -114,8 +114,8 @@ def heading(whom: str, runs: int) -> str:
     return f"\n Performance counter stats for {whom}{more}:\n\n"
 
 
-def ending(elapsed: Sequence[float], times: tuple[float, float] | None) -> str:
-    """Seconds of each run; user and system times of a command that ran once."""
+def ending(elapsed: Sequence[float], times: tuple[float, float] | None, *, table: bool = False) -> str:
+    """Seconds of each run; user and system times of a command that ran once. ``table``: each run apart, too."""
     from probescope.model.counting import deviation_of
 
     mean = sum(elapsed) / len(elapsed)
@@ -128,7 +128,18 @@ def ending(elapsed: Sequence[float], times: tuple[float, float] | None) -> str:
     digits = 5 if deviation == 0 else max(2, min(9, 2 + len(str(int(1 / deviation)))))
     share = 100 * deviation / mean if mean else 0
     shown = f"{mean:.{digits}f}"
-    return f"\n {shown:>17} +- {deviation:.{digits}f} seconds time elapsed  ( +-{share:6.2f}% )\n\n"
+    each = _runs(elapsed, mean, digits) if table else ""
+    return f"\n{each} {shown:>17} +- {deviation:.{digits}f} seconds time elapsed  ( +-{share:6.2f}% )\n\n"
+
+
+def _runs(elapsed: Sequence[float], mean: float, digits: int) -> str:
+    """With a bar of one character for each 5 % that it differs from the mean."""
+    margin = " " * (18 - len(f"{mean:.{digits}f}"))
+    out = f"{margin}# Table of individual measurements:\n"
+    for run in elapsed:
+        bar = "#" * (1 + abs(int(100 * (run - mean) / run)) // 5) if run else ""
+        out += f" {run:17.{digits}f} ({run - mean:+.{digits}f}) {bar}\n"
+    return f"{out}\n{margin}# Final result:\n"
 
 
 def interval_heading(units: int = 4) -> str:

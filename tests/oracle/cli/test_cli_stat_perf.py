@@ -48,6 +48,9 @@ def shape(text: str) -> list[str]:
         ("-e", "raw_syscalls:sys_enter", "--filter", "id == 1", "sleep", "0.05"),
         ("-a", "--per-die", "-e", "task-clock", "sleep", "0.05"),
         ("-g", "-e", "task-clock,faults", "true"),
+        ("--metric-only", "-e", "task-clock,faults", "true"),
+        ("-a", "-A", "--metric-only", "-e", "task-clock", "sleep", "0.05"),
+        ("--hybrid-merge", "--metric-no-group", "--metric-no-merge", "-e", "faults", "true"),
         ("-B", "-S", "--all-user", "-e", "faults", "true"),
     ],
     ids=" ".join,
@@ -55,6 +58,17 @@ def shape(text: str) -> list[str]:
 def test_same_lines(args: tuple[str, ...]) -> None:
     ours, theirs = both(*args)
     assert shape(ours) == shape(theirs)
+
+
+def test_a_table_of_runs() -> None:
+    """Each run's time, how much it differs from the mean, and a bar for that: a character for each 5 %."""
+    ours, theirs = both("-r", "3", "--table", "-e", "faults", "true")
+    plain = [[re.sub(r"[(+) #-]+", " ", x) for x in shape(text)] for text in (ours, theirs)]
+    assert plain[0] == plain[1]
+    runs = re.findall(r"^ +([\d.]+) \(([+-][\d.]+)\) (#+)$", ours, re.MULTILINE)
+    assert len(runs) == 3
+    for run, off, bar in runs:
+        assert abs(len(bar) - (1 + 100 * abs(float(off)) / float(run) / 5)) <= 2
 
 
 def test_filters() -> None:

@@ -59,6 +59,7 @@ _YOUNGER = (
         lambda a: replace(a, sample_type=a.sample_type & ~u.PERF_SAMPLE_WEIGHT_STRUCT | u.PERF_SAMPLE_WEIGHT),
     ),
     _flag(u.FLAG_BPF_EVENT),  # 5.1, "perf, bpf: Introduce PERF_RECORD_BPF_EVENT"
+    _flag(u.FLAGS_GUEST),  # no matter of age: a PMU that cannot tell guests from their host (msr, uncore)
     _flag(u.FLAG_KSYMBOL),  # 5.1, "perf, bpf: Introduce PERF_RECORD_KSYMBOL"
 )
 

@@ -45,6 +45,8 @@ class Sampling:
     data_page_size: bool = False
     code_page_size: bool = False
     weight: bool = False
+    transactions: bool = False
+    running_times: bool = False
     periods: bool = False
     cpus: bool = False
     raw: bool = False
@@ -127,8 +129,8 @@ def _event(
     flags = attr.flags | u.FLAG_SAMPLE_ID_ALL | (u.FLAG_INHERIT if inherit else 0)
     if leader < 0 or leader == i:
         flags |= u.FLAG_DISABLED
-    if s.per_thread_counts:
-        flags |= u.FLAG_INHERIT_STAT if inherit else 0
+    if s.per_thread_counts or s.running_times:
+        flags |= u.FLAG_INHERIT_STAT if inherit and s.per_thread_counts else 0
         times = u.PERF_FORMAT_TOTAL_TIME_ENABLED | u.PERF_FORMAT_TOTAL_TIME_RUNNING
         attr = replace(attr, read_format=attr.read_format | times)
     if s.clockid >= 0:
@@ -211,6 +213,7 @@ _ASKED = (
     ("data_page_size", u.PERF_SAMPLE_DATA_PAGE_SIZE | u.PERF_SAMPLE_ADDR),
     ("code_page_size", u.PERF_SAMPLE_CODE_PAGE_SIZE),
     ("weight", u.PERF_SAMPLE_WEIGHT_STRUCT),
+    ("transactions", u.PERF_SAMPLE_TRANSACTION),
     ("raw", u.PERF_SAMPLE_RAW),
     ("cgroups", u.PERF_SAMPLE_CGROUP),
     ("user_registers", u.PERF_SAMPLE_REGS_USER),
