@@ -20,6 +20,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static
 
+from probescope.cli.stopped import survives_stops
 from probescope.frozen import replace
 from probescope.views.reporting.keys import KEYS, Key
 
@@ -201,6 +202,8 @@ class Screen(App[int]):
         loop = asyncio.get_running_loop()
         for s in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(s, self.action_leave)
+        if not self.is_headless:
+            survives_stops(lambda: loop.call_soon_threadsafe(lambda: self.refresh(layout=True)))
         self._thread.start()
 
     def present(self, snapshot: Snapshot, view: View) -> None:
