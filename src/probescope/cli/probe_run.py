@@ -147,7 +147,8 @@ class _Printer:
         self.attached = self.attached or isinstance(output, Attached)
         match output:
             case Text(kind="printf", values=values):
-                self._event(values)
+                if not self._lines.part(values):
+                    self._event(values)
             case Attached(count=count) if not self._args.quiet and self._args.format == "text":
                 sys.stderr.write(f"Attached {count} probe{'s' if count != 1 else ''}\n")
                 sys.stderr.flush()

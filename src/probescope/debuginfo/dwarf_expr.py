@@ -3,6 +3,7 @@ constant, or pieces of those.
 
     DW_OP_reg5                          Held("di")
     DW_OP_fbreg -20                     Near("bp" or so, -20)
+    DW_OP_fbreg -20 DW_OP_deref         Behind("bp" or so, -20, 0): of what is passed by its address
     DW_OP_addr 0x4010                   Static(0x4010)
     DW_OP_lit0 DW_OP_stack_value        Fixed(0)
     DW_OP_breg3 32 DW_OP_stack_value    Sum("bx", 32)
@@ -37,6 +38,14 @@ class Near(NamedTuple):
     offset: int
 
 
+class Behind(NamedTuple):
+    """In memory, ``inner`` bytes from where the pointer at ``offset`` bytes from a register points."""
+
+    register: str
+    offset: int
+    inner: int
+
+
 class Sum(NamedTuple):
     """No place: the value is what a register holds, and a number."""
 
@@ -62,15 +71,17 @@ class Pieces(NamedTuple):
     parts: tuple[tuple[Place | None, int], ...]
 
 
-Place = Held | Near | Sum | Fixed | Static | Pieces
+Place = Held | Near | Behind | Sum | Fixed | Static | Pieces
 
 
 class _Value(NamedTuple):
-    """Content of ``register`` plus ``number``; of no register a plain number, or an address of the file."""
+    """Content of ``register`` plus ``number``; of no register a plain number, or an address of the file. With
+    ``behind``: the word in memory there, plus that."""
 
     register: str
     number: int
     static: bool = False
+    behind: int | None = None
 
 
 class _Unknown(Exception):
@@ -124,6 +135,8 @@ class _Machine:
         if not self.stack:
             return None
         top = self.stack[-1]
+        if top.behind is not None:
+            return Behind(top.register, top.number, top.behind)
         if top.static:
             return Static(top.number)
         return Near(top.register, top.number) if top.register else None
@@ -149,6 +162,11 @@ class _Machine:
             self._push(self.frame.register, self.frame.offset + offset)
         elif op in (0x22, 0x23, 0x1C):
             self._add(op)
+        elif op == 0x06:  # deref
+            top = self.stack.pop()
+            if not top.register or top.static or top.behind is not None:
+                raise _Unknown
+            self.stack.append(top._replace(behind=0))
         elif op in (0x03, 0xA1, 0xFB):
             self.stack.append(_Value("", self._address(op), static=True))
         elif op in (0x9F, 0x93, 0x9E, 0xA3, 0xF3, 0x96):
@@ -159,7 +177,7 @@ class _Machine:
     def _special(self, op: int) -> None:
         if op == 0x9F:  # stack_value
             top = self.stack[-1]
-            if top.static:
+            if top.static or top.behind is not None:
                 raise _Unknown
             if top.register:
                 self.place = Sum(top.register, top.number) if top.number else Held(top.register)
@@ -182,10 +200,16 @@ class _Machine:
     def _add(self, op: int) -> None:
         if op == 0x23:  # plus_uconst
             top = self.stack.pop()
-            self.stack.append(top._replace(number=top.number + self._uleb()))
+            more = self._uleb()
+            if top.behind is not None:
+                self.stack.append(top._replace(behind=top.behind + more))
+            else:
+                self.stack.append(top._replace(number=top.number + more))
             return
         second, first = self.stack.pop(), self.stack.pop()
         if (second.register and (first.register or op == 0x1C)) or first.static or second.static:
+            raise _Unknown
+        if first.behind is not None or second.behind is not None:
             raise _Unknown
         number = first.number + second.number if op == 0x22 else first.number - second.number
         self._push(first.register or second.register, number)

@@ -42,7 +42,7 @@ class _Builder:
             self.visited += 1
             if self.visited > MAX_MEMBERS:
                 raise die.unit.error("a struct with too many members", die.at)
-            place = _place(m)
+            place = bit_place(m)
             if place is None or m.is_declaration or (m.flag(c.AT_EXTERNAL) and not m.has(c.AT_MEMBER_LOCATION)):
                 continue  # a static member, or a virtual base class: somewhere else
             if m.tag == c.TAG_INHERITANCE or not m.has(c.AT_NAME):
@@ -98,7 +98,7 @@ def layout_of(types: DwarfTypes, die: Die, name: str) -> Layout | None:
     return Layout(name, size, tuple(builder.members))
 
 
-def _place(m: Die) -> int | None:
+def bit_place(m: Die) -> int | None:
     """Bits from the start of the struct; ``None`` where only the running program knows."""
     direct = m.uint(c.AT_DATA_BIT_OFFSET)
     if direct is not None:

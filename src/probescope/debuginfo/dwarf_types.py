@@ -101,6 +101,11 @@ class DwarfTypes:
             self._layouts[name] = self._find_layout(name, die)
         return self._layouts[name]
 
+    def home(self, name: str) -> Die | None:
+        """The entry of a struct by the name that ``type_of`` gave it, where it is defined."""
+        die = self._homes.get(name)
+        return definition(self, die) if die is not None and die.is_declaration else die
+
     def _find_layout(self, name: str, die: Die) -> Layout | None:
         if die.is_declaration:
             die = definition(self, die)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from probescope.frozen import dataclass, field
+from probescope.model.capture import Capture
 from probescope.model.fetch import FetchArg, FetchType, Sum
 from probescope.model.types import Type
 
@@ -10,11 +11,12 @@ from probescope.model.types import Type
 @dataclass(frozen=True, slots=True)
 class FoundArg:
     """``type``: what the program's own types say; ``None`` where nobody told. ``variable``: whose value it is, if it is
-    that of one."""
+    that of one. ``capture``: how all of a value is had that is more than a number."""
 
     fetch: FetchArg
     type: Type | None = None
     variable: str = ""
+    capture: Capture | None = None
 
 
 @dataclass(frozen=True, slots=True)

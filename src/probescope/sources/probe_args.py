@@ -7,10 +7,11 @@ file->f_path.dentry->d_name.name:string     with file in %di and layouts of the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from probescope.diagnostics import nearest
 from probescope.frozen import replace
+from probescope.model.capture import Pieces
 from probescope.model.fetch import (
     Absolute,
     Deref,
@@ -29,6 +30,10 @@ from probescope.model.probe_found import FoundArg
 from probescope.model.types import Array, Enum, Int, Layout, Pointer, Struct, Type, TypeTable, Void, is_scalar, width
 from probescope.model.types import Member as Field
 
+if TYPE_CHECKING:
+    from probescope.debuginfo.dwarf_die import Die
+    from probescope.model.capture import Capture
+
 WORD = 64
 MAX_ELEMENTS = 64
 
@@ -42,31 +47,37 @@ class CannotFetch(Exception):
 
 
 class Value(NamedTuple):
-    """``x`` gives it; ``type`` ``None`` where nobody told. ``bits``: of a bit field, (width, shift, container)."""
+    """``x`` gives it; ``type`` ``None`` where nobody told. ``bits``: of a bit field, (width, shift, container).
+    ``die``: the type as debug information has it, of a variable."""
 
     x: Fetch
     type: Type | None
     bits: tuple[int, int, int] | None = None
+    die: Die | None = None
 
 
+Captured = Callable[[Value], "Capture | None"]
 Variables = Callable[[str], Value]
 """The value of a variable by its name. Raises ``CannotFetch``."""
 
 
 class Chains:
-    """``table``: layouts of structs."""
+    """``table``: layouts of structs. ``capture``: how a value is had that is more than a number, if it is."""
 
-    def __init__(self, variables: Variables, table: TypeTable | None) -> None:
-        self._variables, self._table = variables, table
+    def __init__(self, variables: Variables, table: TypeTable | None, capture: Captured | None = None) -> None:
+        self._variables, self._table, self._capture = variables, table, capture
 
     def argument(self, a: ArgDef) -> FoundArg:
         assert a.x is not None
         value = self.value(a.x)
         if value.type is None and value.bits is None:
             return FoundArg(FetchArg(a.name, _marked(value.x, a.user), _untyped(a)), None)
+        whole = self._capture(value) if self._capture is not None and a.type is None and not value.bits else None
+        if whole is None and isinstance(value.x, Pieces):
+            raise CannotFetch(f"{_shown(a.x)} is in several registers", x=a.x)
         x, kind = self._finished(value, a)
         variable = a.x.name if isinstance(a.x, Var) else ""
-        return FoundArg(FetchArg(a.name, _marked(x, a.user), kind), value.type, variable)
+        return FoundArg(FetchArg(a.name, _marked(x, a.user), kind), value.type, variable, whole)
 
     # --- values -------------------------------------------------------------------------------------------------------
 
@@ -103,6 +114,8 @@ class Chains:
     def _member(self, x: Member) -> Value:
         outer = self.value(x.x)
         t: Type | None = outer.type
+        if isinstance(t, Pointer) and not x.arrow and _is_reference(outer.die):
+            outer, t = Value(behind(outer.x), t.target), None
         if isinstance(t, Array) and x.arrow:
             outer = Value(outer.x, t.element)
         elif isinstance(t, Pointer):
@@ -185,6 +198,15 @@ class Chains:
         return (behind(value.x) if isinstance(t, Pointer) else value.x), kind
 
 
+def _is_reference(die: Die | None) -> bool:
+    """What a language follows by itself: references of C++ and Rust."""
+    if die is None:
+        return False
+    from probescope.debuginfo import dwarf_const as c
+
+    return die.tag in (c.TAG_REFERENCE, c.TAG_RVALUE_REFERENCE) or die.name.startswith("&")
+
+
 def _inside(outer: Fetch, found: Field, layout: Layout) -> Value:
     """A member of a struct that is in memory, or in a register."""
     bits = None
@@ -192,12 +214,31 @@ def _inside(outer: Fetch, found: Field, layout: Layout) -> Value:
         bits = (found.bit_size, found.bit_offset, 8 * width(found.type))
     if isinstance(outer, Deref):
         return Value(replace(outer, offset=outer.offset + found.offset), found.type, bits)
+    if isinstance(outer, Pieces):
+        return _in_pieces(outer, found, layout)
     if layout.size > WORD // 8:
         raise CannotFetch(f"{layout.name} is in several registers")
     shift = 8 * found.offset + (found.bit_offset if found.bit_size else 0)
     wide = found.bit_size or 8 * (width(found.type) if is_scalar(found.type) else layout.size - found.offset)
     whole = not shift and not found.bit_size
     return Value(outer, found.type, None if whole else (wide, shift, WORD))
+
+
+def _in_pieces(outer: Pieces, found: Field, layout: Layout) -> Value:
+    """A member of what is in several registers: whole ones of it, or a part of one."""
+    at, taken = 0, []
+    wide = width(found.type) if is_scalar(found.type) else 0
+    for x, size in outer.parts:
+        if wide and at <= found.offset and found.offset + wide <= at + size:
+            shift = 8 * (found.offset - at) + (found.bit_offset if found.bit_size else 0)
+            bits = (found.bit_size or 8 * wide, shift, WORD) if shift or found.bit_size else None
+            return Value(x, found.type, bits)
+        if not wide and at >= found.offset:
+            taken.append((x, size))
+        at += size
+    if wide or not taken:
+        raise CannotFetch(f"{found.name} of {layout.name} is in several registers")
+    return Value(Pieces(tuple(taken)), found.type)
 
 
 def _marked(x: Fetch, user: bool) -> Fetch:

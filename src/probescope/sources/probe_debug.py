@@ -11,15 +11,20 @@ from typing import Protocol
 
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo import dwarf_expr as ex
+from probescope.debuginfo.binary import Binary
 from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_find import Finder, entry_of
+from probescope.debuginfo.dwarf_layout import plain
 from probescope.debuginfo.dwarf_lines import ends_with
 from probescope.debuginfo.dwarf_places import CodeLine, Functions, SourceLines, Spot
 from probescope.debuginfo.dwarf_scope import Scopes, Variable, line_of
 from probescope.debuginfo.dwarf_types import DwarfTypes, Names
+from probescope.debuginfo.values.captures import Captures
 from probescope.errors import ProbeError
+from probescope.kernel.process_memory import read_process
 from probescope.model.arch import Arch
+from probescope.model.capture import Capture, Pieces
 from probescope.model.fetch import Deref, Fetch, Immediate, Register, Sum
 from probescope.model.probe_def import Place
 from probescope.model.types import VOID
@@ -57,12 +62,15 @@ class Target(Protocol):
 class DebugPlaces:
     """Raises ``DwarfError`` where it is damaged."""
 
-    def __init__(self, dwarf: DwarfFile, target: Target, names: Names | None = None) -> None:
+    def __init__(
+        self, dwarf: DwarfFile, target: Target, names: Names | None = None, binary: Binary | None = None
+    ) -> None:
         self.target = target
         self.finder = Finder(dwarf)
         self.lines = SourceLines(dwarf, self.finder)
         self.functions = Functions(self.lines, target.symbol_addresses)
         self.types = DwarfTypes(self.finder, names)
+        self.captures = Captures(self.types, binary, read_process)
         self.scopes = Scopes(self.finder, target.arch, target.cfa, target.preamble)
 
     # --- places -------------------------------------------------------------------------------------------------------
@@ -239,7 +247,11 @@ class DebugPlaces:
         self.types.near = v.die.unit
         kind = v.die.type()
         t = self.types.type_of(kind) if kind is not None else VOID
-        return Value(self._fetch(v, address), t)
+        return Value(self._fetch(v, address), t, die=plain(kind))
+
+    def capture(self, value: Value) -> Capture | None:
+        """How all of a value is had. Raises ``DwarfError``."""
+        return self.captures.of(value.type, value.die, value.x)
 
     def _fetch(self, v: Variable, address: int) -> Fetch:
         place = self.scopes.place(v, address)
@@ -248,12 +260,16 @@ class DebugPlaces:
                 return Register(name)
             case ex.Near(register=register, offset=offset) if register:
                 return Deref(Register(register), offset)
+            case ex.Behind(register=register, offset=offset, inner=inner) if register:
+                return Deref(Deref(Register(register), offset), inner)
             case ex.Sum(register=register, offset=offset) if register:
                 return Sum(Register(register), offset)
             case ex.Fixed(value=value):
                 return Immediate(value)
             case ex.Static(address=at):
                 return self.target.static(at, address)
+            case ex.Pieces(parts=parts) if all(isinstance(p, ex.Held) and p.name for p, _ in parts):
+                return Pieces(tuple((Register(p.name), n) for p, n in parts if isinstance(p, ex.Held)))
             case _:
                 raise CannotFetch(f"{v.name} {self._lost(v, address, place)}", *self._instead(v))
 

@@ -8,6 +8,7 @@ from probescope.diagnostics import Diagnostic, nearest
 from probescope.errors import ScriptError
 from probescope.frozen import dataclass, replace
 from probescope.model.arch import Arch
+from probescope.model.capture import Capture
 from probescope.model.fetch import Absolute, Deref, Fetch, Known, Register, Symbol
 from probescope.model.probe_def import ArgDef, Element, Member, ProbeDef, Star, Var
 from probescope.model.probe_found import FoundArg
@@ -21,7 +22,7 @@ WORD = 8
 class Surroundings:
     """What an argument may ask for at a place. ``entry``: a function is entered there; ``ret``: it returns there.
     ``every``: names of all variables, or of the parameters alone. ``static``: memory of a symbol of a binary; ``None``
-    for the kernel, which finds its symbols itself."""
+    for the kernel, which finds its symbols itself. ``capture``: of values that are more than a number."""
 
     arch: Arch
     variables: Variables
@@ -30,11 +31,12 @@ class Surroundings:
     ret: bool
     every: Callable[[str], Iterable[str]]
     static: Callable[[str], Fetch] | None = None
+    capture: Callable[[Value], Capture | None] | None = None
 
 
 def arguments(d: ProbeDef, around: Surroundings) -> tuple[tuple[FoundArg, ...], tuple[str, ...]]:
     """The arguments, and what ``$vars`` and ``$params`` had to leave out. Raises ``ScriptError``."""
-    chains = Chains(_Guarded(around), around.table)
+    chains = Chains(_Guarded(around), around.table, around.capture)
     out: list[FoundArg] = []
     lost: list[str] = []
     for a in d.args:

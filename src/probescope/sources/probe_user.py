@@ -67,7 +67,7 @@ class ProgramTarget:
         except (DwarfError, ElfError) as e:
             self.reason = f"the debug information of {self.label} is damaged: {e}"
             return None
-        return DebugPlaces(dwarf, self) if dwarf is not None else None
+        return DebugPlaces(dwarf, self, binary=self.binary) if dwarf is not None else None
 
     def _fetched(self) -> DwarfFile | None:
         path = self._fetch(self.binary.elf.build_id()) if self._fetch is not None else ""
@@ -207,7 +207,8 @@ class ProgramTarget:
 
         table = debug.types if debug is not None else None
         entered = at == spot.entry and not spot.inlined
-        return Surroundings(self.arch, variable, table, entered, d.place.ret, every, static)
+        capture = debug.capture if debug is not None else None
+        return Surroundings(self.arch, variable, table, entered, d.place.ret, every, static, capture)
 
     def function_names(self) -> list[str]:
         return sorted({f.name for f in self.binary.functions() if elf_places.is_code(self.binary, f.address)})

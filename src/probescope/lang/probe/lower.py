@@ -16,7 +16,9 @@ from probescope.frozen import dataclass
 from probescope.ir.expr import Binary, Cast, Const, Context, Expr, Load, Local, ReadStr, Reg, Ret
 from probescope.ir.program import Action, Clause, Program, Settings, Variable
 from probescope.ir.stmt import Assign, Emit, If, Stmt
+from probescope.lang.probe.lower_capture import CaptureReads, Send
 from probescope.model.arch import Arch
+from probescope.model.capture import Capture
 from probescope.model.fetch import (
     Absolute,
     Deref,
@@ -32,22 +34,26 @@ from probescope.model.fetch import (
 from probescope.model.format import parse_format
 from probescope.model.probe_found import FoundArg, FoundProbe, ProbeEvent
 from probescope.model.site import Attach, KprobeAttach, Site, UprobeAttach
-from probescope.model.types import U32, U64, Int, Space, String, Type
+from probescope.model.types import U32, U64, Buffer, Int, Space, String, Type
 
 TEXT = 256
 """Bytes of a text."""
 FIRST = 6
 """Values of a record before those of the arguments."""
+SEGMENT = 0xFFFF_FFFF
+"""In the place of the event's number, of a record that has a part of a value: tid, argument, step, address, bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An argument: ``name``, how it is shown, and which values of the record it has."""
+    """An argument: ``name``, how it is shown, and which values of the record it has. ``capture``: what makes a text of
+    them."""
 
     name: str
     type: FetchType | None
     first: int
     count: int
+    capture: Capture | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +82,30 @@ def lower(
     actions: list[Action] = []
     rows: list[Row] = []
     for i, event in enumerate(events):
-        made = _Lowered(event, arch, address_of)
-        values = (*made.context(i), *(Local(t, n) for n, t in made.locals))
-        emit = Emit(len(actions), values)
+        made = _Lowered(event, arch, address_of, lambda values: _segment(values, actions))
+        values = (*made.context(i), *made.values)
+        types = tuple(v.type for v in values)
+        sent = (*made.parts, Emit(len(actions), values))
+        actions.append(Action("printf", types, parse_format(" ".join(_conversion(t) for t in types))))
         allowed = condition(event, made.named) if condition is not None else None
-        body: tuple[Stmt, ...] = (*made.body, If(allowed, (emit,)) if allowed is not None else emit)
+        body: tuple[Stmt, ...] = (*made.body, *((If(allowed, sent),) if allowed is not None else sent))
         attach = _attach(event.found, pid, address_of)
         site = Site(_site_name(event.found), "uprobe" if event.found.path else "kprobe", attach, pid=pid)
         variables = tuple(Variable(n, t) for n, t in made.locals)
         clauses.append(Clause(i, (site,), body, variables=variables))
-        types = tuple(v.type for v in values)
-        actions.append(
-            Action("printf", types, parse_format(" ".join("%s" if isinstance(t, String) else "%d" for t in types)))
-        )
         rows.append(Row(event, made.shown(), made.address))
     return Program(tuple(clauses), actions=tuple(actions), settings=Settings(max_strlen=TEXT)), tuple(rows)
+
+
+def _segment(values: tuple[Expr, ...], actions: list[Action]) -> Stmt:
+    """A record of its own for a part of what would make that of the event too long: argument, step, address, bytes. It
+    comes before it, of the same thread."""
+    values = (Const(U32, SEGMENT), Context(U32, "tid"), *values)
+    types = tuple(v.type for v in values)
+    action = Action("printf", types, parse_format(" ".join(_conversion(t) for t in types)))
+    if action not in actions:
+        actions.append(action)
+    return Emit(actions.index(action), values)
 
 
 def _site_name(f: FoundProbe) -> str:
@@ -113,11 +128,16 @@ def _attach(f: FoundProbe, pid: int, address_of: KernelAddress) -> Attach:
 
 
 class _Lowered:
-    def __init__(self, event: ProbeEvent, arch: Arch, address_of: KernelAddress) -> None:
+    """``parts``: what takes whole values, once it is known that the event passes."""
+
+    def __init__(self, event: ProbeEvent, arch: Arch, address_of: KernelAddress, send: Send) -> None:
+        self._send = send
         self._f, self._arch, self._address_of = event.found, arch, address_of
         self._space: Space = "user" if self._f.path else "kernel"
         self.body: list[Stmt] = []
         self.locals: list[tuple[str, Type]] = []
+        self.values: list[Expr] = []
+        self.parts: list[Stmt] = []
         self.named: dict[str, Expr] = {}
         self._shown: list[Shown] = []
         self.address = self._place()
@@ -149,18 +169,29 @@ class _Lowered:
 
     def _argument(self, found: FoundArg, index: int) -> None:
         a = found.fetch
+        if found.capture is not None:
+            self._whole(shown_name(a, index), index, found.capture)
+            return
         kind = a.type
         count = kind.count if kind is not None and kind.count else 1
         name = shown_name(a, index)
-        self._shown.append(Shown(name, kind, FIRST + len(self.locals), count))
+        self._shown.append(Shown(name, kind, FIRST + len(self.values), count))
         for i in range(count):
             value = self._taken(a.x, kind, i)
             local = f"{name}_{index}_{i}"
             self.locals.append((local, value.type))
+            self.values.append(Local(value.type, local))
             self.body.append(Assign(local, value))
             if not i:
                 self.named[name] = Local(value.type, local)
                 self.named.setdefault(found.variable or name, self.named[name])
+
+    def _whole(self, name: str, index: int, capture: Capture) -> None:
+        reads = CaptureReads(capture, index, self._space, lambda x: self._address(x, 0), self._word, self._send)
+        self._shown.append(Shown(name, None, FIRST + len(self.values), len(reads.values), capture))
+        self.locals += [(n, U64) for n in reads.locals]
+        self.parts += reads.body
+        self.values += reads.values
 
     # --- values -------------------------------------------------------------------------------------------------------
 
@@ -237,6 +268,10 @@ class _Lowered:
                 return Const(U64, address + more)
             case _:
                 return self._word(x)
+
+
+def _conversion(t: Type) -> str:
+    return "%s" if isinstance(t, String) else "%r" if isinstance(t, Buffer) else "%d"
 
 
 def _type(kind: FetchType | None) -> Int:
