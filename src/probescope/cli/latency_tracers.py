@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from probescope.collect.ftrace.latency_tracer import LatencyTracer
     from probescope.collect.ftrace.meanwhile import Meanwhile
+    from probescope.views.latency.samples import Samples
 
 LOOK_MS = 100
 TAIL = 40
@@ -51,13 +52,20 @@ def measure(tracer: str, args: argparse.Namespace) -> int:
     with Meanwhile(args.command, args.seconds) as meanwhile, LatencyTracer(asked) as run:
         if not run.private:
             _tell("this kernel has the tracer in the top buffer only: that one is used, and left as it was")
+        found = _samples(run) if run.sampler else None  # whatever takes time is done before it starts
         run.start()
         meanwhile.go()
-        if run.sampler:
-            _sampled(run, meanwhile, args)
+        if found is not None:
+            _sampled(run, found, meanwhile, args)
         else:
             _maximum(run, meanwhile, args)
         return meanwhile.exit_code
+
+
+def _samples(run: LatencyTracer) -> Samples:
+    from probescope.views.latency.samples import samples
+
+    return samples(run.asked.tracer, run.events)
 
 
 def _tell(text: str) -> None:
@@ -132,22 +140,18 @@ def _cut(trace: str) -> Iterator[str]:
 # --- samples
 
 
-def _sampled(run: LatencyTracer, meanwhile: Meanwhile, args: argparse.Namespace) -> None:
-    from probescope.views.latency.samples import samples
-
-    found = None if args.stop else samples(run.asked.tracer, run.events)
+def _sampled(run: LatencyTracer, found: Samples, meanwhile: Meanwhile, args: argparse.Namespace) -> None:
     going, stopped = True, False
     while going:
         going = meanwhile.wait(LOOK_MS)
         if args.stop and run.stopped():
             stopped = True
             break
-        batch = run.records() if found is not None else None
-        if found is not None and batch is not None:
+        batch = run.records() if not args.stop else None  # what is read is in no text any more
+        if batch is not None:
             found.add(batch)
     run.stop()
     tail = run.text().splitlines()[-TAIL:] if stopped else []
-    found = found or samples(run.asked.tracer, run.events)
     for batch in run.rest():
         found.add(batch)
     if args.format == "json":
