@@ -12,6 +12,8 @@ import pytest
 from probescope.formats.tracedat.writer import Head, Pages
 
 TRACEFS = Path("/sys/kernel/tracing")
+WORK = "ls -lR /usr/share/doc | cat; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do ls | cat; done"
+"""Two programs that wait for each other make switches and wake-ups on a machine where nothing else happens, too."""
 
 
 def pages(path: Path) -> Iterator[bytes]:
@@ -31,7 +33,7 @@ def _names() -> bytes:
 
 
 def fresh(systems: Sequence[str], kilobytes: int = 512, *, stacks: bool = False) -> tuple[Head, list[Pages]]:
-    """All events of these systems of the whole machine while some files are listed; the oldest are lost where the
+    """All events of these systems of the whole machine while some files are listed (``WORK``); the oldest are lost where the
     buffers (of each CPU) are too small."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
@@ -42,7 +44,7 @@ def fresh(systems: Sequence[str], kilobytes: int = 512, *, stacks: bool = False)
         (instance / "options" / "stacktrace").write_text(str(int(stacks)))
         for system in systems:
             (instance / "events" / system / "enable").write_text("1")
-        subprocess.run(["ls", "-lR", "/usr/share/doc"], stdout=subprocess.DEVNULL, check=False)
+        subprocess.run(["sh", "-c", WORK], stdout=subprocess.DEVNULL, check=False)
         (instance / "events/enable").write_text("0")
         cpus = sorted((instance / "per_cpu").glob("cpu*"))
         found = [Pages("", {int(p.name[3:]): list(pages(p / "trace_pipe_raw")) for p in cpus})]

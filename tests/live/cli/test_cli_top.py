@@ -163,26 +163,30 @@ def test_the_terminal_is_left_as_it_was(busy: int, how: str) -> None:
     command = [sys.executable, "-m", "probescope", "top", *words(busy)]
     env = {**os.environ, "TERM": "xterm-256color"}
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env, start_new_session=True)
-    seen = _until(ours, b"spin", b"")
-    assert termios.tcgetattr(theirs) != before  # keys come at once, and are not echoed
-    termios.tcsetwinsize(theirs, (12, 60))
-    process.send_signal(signal.SIGWINCH)
-    if how == "stopped":
-        process.send_signal(signal.SIGSTOP)
-        os.waitpid(process.pid, os.WUNTRACED)
-        process.send_signal(signal.SIGCONT)
+    try:
         seen = _until(ours, b"spin", b"")
-    if how in {"q", "stopped"}:
-        os.write(ours, b"q")
-    else:
-        process.send_signal(signal.Signals[f"SIG{how}"])
-    seen = _until(ours, b"\x1b[?1049l", seen)
-    while process.poll() is None:  # what it says on its way out must not fill the terminal
-        if select.select([ours], [], [], 0.1)[0]:
-            seen += os.read(ours, 1 << 16)
-    assert process.returncode == 0
-    assert termios.tcgetattr(theirs) == before
-    assert seen.rfind(b"\x1b[?25h") > seen.rfind(b"\x1b[?25l")  # the cursor is shown again
+        assert termios.tcgetattr(theirs) != before  # keys come at once, and are not echoed
+        termios.tcsetwinsize(theirs, (12, 60))
+        process.send_signal(signal.SIGWINCH)
+        if how == "stopped":
+            process.send_signal(signal.SIGSTOP)
+            os.waitpid(process.pid, os.WUNTRACED)
+            process.send_signal(signal.SIGCONT)
+            seen = _until(ours, b"spin", b"")
+        if how in {"q", "stopped"}:
+            os.write(ours, b"q")
+        else:
+            process.send_signal(signal.Signals[f"SIG{how}"])
+        seen = _until(ours, b"\x1b[?1049l", seen)
+        while process.poll() is None:  # what it says on its way out must not fill the terminal
+            if select.select([ours], [], [], 0.1)[0]:
+                seen += os.read(ours, 1 << 16)
+        assert process.returncode == 0
+        assert termios.tcgetattr(theirs) == before
+        assert seen.rfind(b"\x1b[?25h") > seen.rfind(b"\x1b[?25l")  # the cursor is shown again
+    finally:
+        process.kill()
+        process.wait()
     os.close(ours)
     os.close(theirs)
 

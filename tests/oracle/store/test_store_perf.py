@@ -14,7 +14,7 @@ import pytest
 
 from probescope.store.opening import Asked
 
-WORK = """for i in 1 2 3 4 5 6; do
+WORK = """for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
   (dd if=/dev/zero of=/dev/null bs=4k count=4000 2> /dev/null & cat /etc/hostname > /dev/null; sleep 0.01; wait)
 done"""
 _HIST = re.compile(r"\s*(\d+\.\d+) \[(\d+)\]\s+(.*?)\[(-?\d+)(?:/(\d+))?\]\s+(\d+\.\d+)\s+(\d+\.\d+)\s+(\d+\.\d+)")

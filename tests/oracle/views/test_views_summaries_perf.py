@@ -13,7 +13,7 @@ import pytest
 
 from probescope.cli.main import main
 
-WORK = """for i in 1 2 3; do
+WORK = """for i in 1 2 3 4 5 6 7 8; do
   (dd if=/dev/zero of=/dev/null bs=4k count=300 2> /dev/null & cat /etc/hostname > /dev/null; sleep 0.01; wait)
 done"""
 EVENTS = (

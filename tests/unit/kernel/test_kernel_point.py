@@ -19,6 +19,8 @@ from probescope.kernel import libc, point, point_image
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(point, "_points", {})
+    for name in [n for n in os.environ if n.startswith(point.OFFERS)]:  # of ``span`` in this very process
+        monkeypatch.delenv(name)
 
 
 class Listener:
