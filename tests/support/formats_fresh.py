@@ -33,7 +33,7 @@ def _names() -> bytes:
 
 
 def fresh(systems: Sequence[str], kilobytes: int = 512, *, stacks: bool = False) -> tuple[Head, list[Pages]]:
-    """All events of these systems of the whole machine while some files are listed (``WORK``); the oldest are lost where the
+    """All events of these systems of the whole machine during ``WORK``; the oldest are lost where the
     buffers (of each CPU) are too small."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
