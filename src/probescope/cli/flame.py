@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from probescope.cli.parsing import Parser, add_filters, cut_command
+from probescope.cli.parsing import Parser, add_filters, add_jobs, cut_command, jobs_of
 from probescope.cli.symbols import add_symbols
 from probescope.errors import FormatError, SessionError, UsageError
 from probescope.views.flame.drawing import kind_of
@@ -51,6 +51,7 @@ def parser() -> Parser:
     _now(p)
     add_filters(p)
     add_symbols(p)
+    add_jobs(p)
     p.add_argument("-o", "--output", metavar="FILE", default="flame.html", help="where to (flame.html; - is stdout)")
     p.add_argument("-f", "--format", choices=("html", "svg", "folded"), help="html, or as the file's name ends")
     p.add_argument("--title", default="", help="heading")
@@ -154,8 +155,11 @@ def _recorded(name: str, args: argparse.Namespace, *, live: bool = False) -> Sta
         with opened(name, search_of(args, name)) as recording:
             sampled = _sampled(recording, args)
             keep = recording.filter(args)
-            for batch in recording.told.batches():
-                sampled.add(batch, keep(batch))
+            # waits reach from batch to batch
+            jobs = 1 if args.off_cpu else jobs_of(args)
+            samples = sampled.samples
+            recording.sums(lambda batch: sampled.add(batch, keep(batch)), samples.part, samples.join, jobs)
+            samples.ordered()
             recording.tell_damage(sys.stderr)
             recording.tell_missing(sys.stderr)
     finally:

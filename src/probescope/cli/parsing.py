@@ -141,3 +141,28 @@ def add_filters(p: argparse.ArgumentParser) -> None:
     p.add_argument("--tid", metavar="LIST", help="only of these threads")
     p.add_argument("-C", "--cpu", metavar="LIST", help="only on these CPUs: 0,2-3")
     p.add_argument("--time", metavar="A,B", help="only then: 10.5,12 in seconds, 10%%/2, 0%%-25%%")
+
+
+def add_jobs(p: argparse.ArgumentParser) -> None:
+    """How many processes read a recording."""
+    about = "processes that read it together (as many as there are processors, and one if it is small)"
+    p.add_argument("-j", "--jobs", type=_jobs, metavar="N", help=about)
+
+
+def jobs_of(args: argparse.Namespace) -> int:
+    """0: as many as are worth it. ``PROBESCOPE_JOBS`` says it where no option does. Raises UsageError."""
+    import os
+
+    given: int | None = args.jobs
+    return given if given is not None else _jobs(os.environ.get("PROBESCOPE_JOBS") or "0")
+
+
+MOST_JOBS = 64
+
+
+def _jobs(text: str) -> int:
+    from probescope.errors import UsageError
+
+    if not text.isascii() or not text.isdigit() or int(text) > MOST_JOBS:
+        raise UsageError(f"'{text}' is no number of processes, which is up to {MOST_JOBS}", hints=["--jobs 2"])
+    return int(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from probescope.cli.parsing import cpu_list
@@ -120,6 +120,25 @@ class Opened:
         own = (f.offset for f in self.recording.events[kind].fields if not f.name.startswith("common_"))
         pause = self._pauses.setdefault(kind, [0])
         return cells_of(self._printer(kind), self.records(told, which), min(own, default=0), pause)
+
+    def parts(self, make: Callable[[ToldBatch], bytes], jobs: int = 0) -> Generator[bytes | memoryview]:
+        """What is made of each batch, in order, by ``jobs`` processes (0: as many as are worth it): see
+        ``sharing.parts``."""
+        from probescope.collect.recorded.sharing import jobs_for, parts
+
+        yield from parts(self.told, make, jobs_for(self.told, jobs))
+
+    def sums(
+        self,
+        add: Callable[[ToldBatch], None],
+        part: Callable[[], Any],
+        join: Callable[[Any], None],
+        jobs: int = 0,
+    ) -> None:
+        """Sums of all batches by ``jobs`` processes (0: as many as are worth it): see ``sharing.sums``."""
+        from probescope.collect.recorded.sharing import jobs_for, sums
+
+        sums(self.told, add, part, join, jobs_for(self.told, jobs))
 
     def filter(self, args: argparse.Namespace) -> Keep:
         """Indices of the events that the options ask for; ``None`` for all of them. Raises UsageError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, offers
+from probescope.cli.parsing import Parser, add_jobs, offers
 from probescope.cli.perf_options import add_perf_options
 from probescope.cli.report_summaries import add_summaries
 from probescope.cli.symbols import add_symbols
@@ -50,6 +50,7 @@ def parser() -> Parser:
     _filters(p)
     add_summaries(p)
     add_symbols(p)
+    add_jobs(p)
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
     p.add_argument("--stdio", action="store_true", help="as it is")
     add_perf_options(p, "report")

@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from probescope.cli.parsing import jobs_of
 from probescope.errors import UsageError
 from probescope.frozen import replace
 from probescope.views.reporting.graph import Style, parse_style
@@ -97,6 +98,7 @@ class Report:
         except re.error as e:
             raise UsageError(f"'{args.parent}' is no regular expression: {e}") from e
         self._known = -1
+        self._keep = self._filters()
         self._settle()
 
     def _settle(self) -> None:
@@ -125,29 +127,50 @@ class Report:
                 yield [k], ""
 
     def read(self) -> None:
+        """By several processes where there are stacks: what else is summed costs less than their start."""
+        self.opened.told.summed = self._alike()
+        worth = all(b.sums.shared for b in self.blocks) and any("stack" in b.sums.columns for b in self.blocks)
+        self.opened.sums(self._add, self._part, self._join, jobs_of(self.args) if worth else 1)
+
+    def _add(self, batch: ToldBatch) -> None:
         from probescope.model.recording import LostEvents
 
-        skip, counted = self._filters()
-        self.opened.told.summed = self._alike()
-        for batch in self.opened.told.batches():
-            self._settle()
-            for _, record in batch.batch.between:
-                if isinstance(record, LostEvents):
-                    self.lost += record.count if record.kind == "lost_samples" else 0
-                    self.lost_chunks += record.kind != "lost_samples"
-            whole = skip(batch)
-            kept = counted(batch)
-            if kept is None:
-                both = whole
-            elif whole is None:
-                both = kept
-            else:
-                import numpy as np
+        self._settle()
+        for _, record in batch.batch.between:
+            if isinstance(record, LostEvents):
+                self.lost += record.count if record.kind == "lost_samples" else 0
+                self.lost_chunks += record.kind != "lost_samples"
+        whole, kept = (keep(batch) for keep in self._keep)
+        if kept is None:
+            both = whole
+        elif whole is None:
+            both = kept
+        else:
+            import numpy as np
 
-                both = np.intersect1d(kept, whole, assume_unique=True)
-            for block in self.blocks:
-                relative = self.args.percentage == "relative" or kept is None
-                block.sums.add(batch, both, both if relative else (whole if whole is not None else _all(batch)))
+            both = np.intersect1d(kept, whole, assume_unique=True)
+        for block in self.blocks:
+            relative = self.args.percentage == "relative" or kept is None
+            block.sums.add(batch, both, both if relative else (whole if whole is not None else _all(batch)))
+
+    def _part(self) -> Any:
+        """What a worker has summed up. Losses are told to all of them."""
+        from probescope.collect.recorded.sharing import meanings
+
+        parts = [block.sums.part() for block in self.blocks]
+        spaces: set[int] = set()
+        for block, part in zip(self.blocks, parts, strict=True):
+            place = block.sums.columns.index("space") + 1 if "space" in block.sums.columns else 0
+            spaces.update(key[place] for key in part[2] if place)
+        return parts, meanings(self.opened.told, spaces)
+
+    def _join(self, part: Any) -> None:
+        from probescope.collect.recorded.sharing import known
+
+        parts, meant = part
+        here = known(self.opened.told, meant)
+        for block, one in zip(self.blocks, parts, strict=True):
+            block.sums.join(one, here)
 
     def _alike(self) -> bool:
         """Whether samples that differ in time, CPU and what they carry alone need not be told apart."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from probescope.cli.parsing import Parser, add_filters
+from probescope.cli.parsing import Parser, add_filters, add_jobs, jobs_of
 from probescope.cli.perf_options import add_perf_options
 from probescope.cli.symbols import add_symbols
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
     from probescope.cli.recordings import Opened
+    from probescope.collect.recorded.told import ToldBatch
+    from probescope.views.script import ScriptView
 
 EXAMPLES = """examples:
   probescope script                                   the events of perf.data, as perf script prints them
@@ -42,6 +45,7 @@ def parser() -> Parser:
     p.add_argument("--header", action="store_true", help="what the file tells of itself, too")
     p.add_argument("--header-only", action="store_true", help="that alone")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
+    add_jobs(p)
     add_perf_options(p, "script")
     return p
 
@@ -74,21 +78,37 @@ _NOTHING_ELSE = {"stats": False, "tasks": False, "mmaps": False}
 
 
 def _text(recording: Opened, args: argparse.Namespace) -> None:
-    from probescope.views.script import Choice, ScriptView
-    from probescope.views.sides import KINDS
-
-    told = recording.told
-    view: ScriptView | None = None
-    keep = recording.filter(args)
+    lines = _Lines(recording, args)
     out = sys.stdout.buffer
     sys.stdout.flush()
-    for batch in told.batches():
-        if view is None:
-            first = int(batch.batch.time[0]) if args.reltime and batch.batch.count else 0
-            sides = tuple(k for k in KINDS if getattr(args, f"show_{k}_events"))
-            choice = Choice(*chosen(args.fields), args.ns, first, args.max_stack, sides, not args.hide_call_graph)
-            view = ScriptView(told, recording.trace_cells, choice)
-        out.write(view.text(batch, keep(batch)))
+    # times since the first event: who does not read that cannot tell them
+    with closing(recording.parts(lines.of, 1 if args.reltime else jobs_of(args))) as parts:
+        for part in parts:
+            out.write(part)
+
+
+class _Lines:
+    """The view is made when the first events are there: of a pipe nothing is known before."""
+
+    def __init__(self, recording: Opened, args: argparse.Namespace) -> None:
+        self._recording, self._args = recording, args
+        self._fields = chosen(args.fields)
+        self._keep = recording.filter(args)
+        self._view: ScriptView | None = None
+
+    def of(self, batch: ToldBatch) -> bytes:
+        view = self._view = self._view or self._made(batch)
+        return view.text(batch, self._keep(batch))
+
+    def _made(self, batch: ToldBatch) -> ScriptView:
+        from probescope.views.script import Choice, ScriptView
+        from probescope.views.sides import KINDS
+
+        args = self._args
+        first = int(batch.batch.time[0]) if args.reltime and batch.batch.count else 0
+        sides = tuple(k for k in KINDS if getattr(args, f"show_{k}_events"))
+        choice = Choice(*self._fields, args.ns, first, args.max_stack, sides, not args.hide_call_graph)
+        return ScriptView(self._recording.told, self._recording.trace_cells, choice)
 
 
 def chosen(text: str | None) -> tuple[frozenset[str], tuple[str, ...]]:

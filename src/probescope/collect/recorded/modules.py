@@ -186,6 +186,7 @@ class Files:
         self._here, self._search, self._build_ids = here, search, build_ids
         self._modules: dict[tuple[str, str, int], Module | None] = {}
         self.wrong: dict[str, str] = {}
+        self.known_stripped: set[str] = set()  # as another process found
 
     def of(self, m: Mapping, pid: int = 0) -> Module | None:
         """The file of a mapping."""
@@ -199,7 +200,7 @@ class Files:
     def stripped(self, path: str) -> bool:
         """Whether a file that was found lacks a whole symbol table."""
         found = [m for (p, _, _), m in self._modules.items() if p == path and m is not None]
-        return any(not m.named for m in found)
+        return path in self.known_stripped or any(not m.named for m in found)
 
     def build_id_of(self, path: str) -> str:
         return self._build_ids.get(path, "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Dict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.jitted import Jitted
 from probescope.collect.recorded.kernel_names import KernelNames, bracketed
@@ -51,8 +51,7 @@ class Frame:
 
 
 class Symbols:
-    """``build_ids``: hex, by path as recorded (the kernel's is ``[kernel.kallsyms]``). ``missing`` counts look-ups that
-    found no symbol, by module."""
+    """``build_ids``: hex, by path as recorded (the kernel's is ``[kernel.kallsyms]``)."""
 
     def __init__(
         self,
@@ -65,7 +64,7 @@ class Symbols:
         self.files = Files(here, search, build_ids)
         self.kernel = KernelNames(here, search, self.files, release)
         self.jitted = Jitted(here, search)
-        self.missing: dict[str, int] = {}
+        self._nameless: dict[str, set[tuple[int, int]]] = {}
         self._names: dict[str, str] = {}
 
     def kernel_maps(self, maps: Sequence[MappedFile]) -> None:
@@ -76,8 +75,27 @@ class Symbols:
         """The function at an address; not what is inlined there."""
         found = self._in_kernel(address) if kernel else self._in_process(space, address)
         if not found.name:
-            self.missing[found.module] = self.missing.get(found.module, 0) + 1
+            pid = space.pid if space is not None and not kernel else -1
+            self._nameless.setdefault(found.module, set()).add((pid, address))
         return found
+
+    @property
+    def missing(self) -> Dict[str, int]:
+        """Different places of processes without a symbol, by module."""
+        return {module: len(places) for module, places in self._nameless.items()}
+
+    def unnamed(self) -> Any:
+        """All that ``missing`` tells of, for ``joined`` of another process that has looked up others."""
+        stripped = {path for path in self._nameless if self.files.stripped(path)}
+        return self._nameless, self.files.wrong, stripped, self.jitted.refused
+
+    def joined(self, found: Any) -> None:
+        nameless, wrong, stripped, refused = found
+        for module, places in nameless.items():
+            self._nameless.setdefault(module, set()).update(places)
+        self.files.wrong.update(wrong)
+        self.files.known_stripped.update(stripped)
+        self.jitted.refused.update(refused)
 
     def frames(self, space: AddressSpace | None, address: int, *, kernel: bool) -> tuple[Frame, ...]:
         """The same, and before it what was inlined there, innermost first, as far as ``search`` asks for it."""

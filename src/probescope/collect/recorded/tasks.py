@@ -93,7 +93,7 @@ class Tasks:
         self.forget_ended = True
         self.merged = 0
         self._number: dict[str, int] = {}
-        self._name: dict[int, int] = {0: self._named("swapper")}
+        self._name: dict[int, int] = {0: self.number("swapper")}
         self._leader: dict[int, int] = {}
         self._processes: dict[int, _Process] = {}
         self._batch = self._kept = 0
@@ -119,7 +119,7 @@ class Tasks:
             case MappedFile():
                 self._mapped(record)
             case Named():  # mappings stay after an exec: stacks end in the old ones until it returns
-                self._name[record.tid] = self._named(record.comm)
+                self._name[record.tid] = self.number(record.comm)
                 self._names.changed(record.tid)
             case Started():
                 self._started(record)
@@ -132,10 +132,9 @@ class Tasks:
                 pass
 
     def name_of(self, tid: int) -> int:
+        """What it was told to be called; else its number, which is not handed on to threads that it starts."""
         found = self._name.get(tid)
-        if found is None:
-            found = self._name[tid] = self._named(f":{tid}" if tid >= 0 else ":-1")
-        return found
+        return self.number(f":{max(tid, -1)}") if found is None else found
 
     def space_of(self, pid: int) -> int:
         process = self._processes.get(pid)
@@ -188,7 +187,8 @@ class Tasks:
             found = self._processes[pid] = _Process()
         return found
 
-    def _named(self, name: str) -> int:
+    def number(self, name: str) -> int:
+        """Of a name."""
         found = self._number.get(name)
         if found is None:
             found = self._number[name] = len(self.names)

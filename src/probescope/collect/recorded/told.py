@@ -14,6 +14,7 @@ from probescope.collect.recorded.tasks import Tasks
 from probescope.collect.recorded.unwinding import Unwinder
 from probescope.frozen import dataclass
 from probescope.model.recording import EventBatch, Recording
+from probescope.model.sharing import Share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +51,8 @@ _KERNEL_MARK, _USER_MARK = (1 << 64) - 128, (1 << 64) - 512
 
 class Told:
     """Goes through a recording once. ``frames`` and ``frame`` remember what they have worked out. ``summed``: samples
-    may be given put together, as ``formats.perfdata.reader`` has it."""
+    may be given put together, as ``formats.perfdata.reader`` has it. ``share``: only these pieces are made, and of
+    the others what happened to processes, if anything."""
 
     def __init__(
         self, recording: Recording, here: Here, build_ids: Mapping[str, str], search: Search | None = None
@@ -62,6 +64,7 @@ class Told:
         self.symbols = own or Symbols(here, build_ids, recording.machine.release, search or Search())
         self.unwinder = Unwinder(recording, self.tasks.spaces, self.symbols.unwind_file)
         self.summed = False
+        self.share: Share | None = None
         self._kernel_maps = -1
         self._frames: dict[tuple[int, int, bool], Frame] = {}
         self._expanded: dict[int, dict[int, tuple[Frame, ...]]] = {}  # by space, then by address
@@ -78,6 +81,8 @@ class Told:
             yield ToldBatch(batch, names, spaces, stacks)
 
     def _recorded(self) -> Iterator[EventBatch]:
+        if self.share is not None:
+            return self.recording.batches(summed=self.summed, share=self.share)  # type: ignore[call-arg]
         if not self.summed:
             return self.recording.batches()
         from probescope.formats.perfdata.reader import PerfData

@@ -54,6 +54,18 @@ class Columns:
             return None
         return replace(samples, between=between) if between else samples
 
+    def others(self, rows: Rows) -> EventBatch | None:
+        """No sample, and what happened between them: counts nothing."""
+        others = rows.other.nonzero()[0]
+        if not len(others):
+            return None
+        own, self.tally = self.tally, Tally()
+        try:
+            between = self.between(rows.picked(others), np.zeros(len(others), np.int64))
+        finally:
+            self.tally = own
+        return replace(_NONE, between=between) if between else None
+
     def without_strangers(self, rows: Rows, found: Samples) -> Samples:
         """Counts samples whose event is not known."""
         alien = found.event < 0
@@ -198,6 +210,10 @@ class Columns:
         if back and len(mine):
             pid[mine] = rows.buffer.halves((end[mine] - back) * 2)
             tid[mine] = rows.buffer.halves((end[mine] - back) * 2 + 1)
+
+
+_I4, _U8 = np.zeros(0, np.int32), np.zeros(0, np.uint64)
+_NONE = EventBatch(0, _I4, _U8, _I4, _I4, _I4, _U8)
 
 
 def misc_of(heads: Column) -> Column:

@@ -22,14 +22,16 @@ from probescope.formats.perfdata.encode import record
 from probescope.formats.perfdata.features import Group
 from probescope.formats.perfdata.groups import Groups
 from probescope.formats.perfdata.ids import Events
-from probescope.formats.perfdata.layout import time_at
+from probescope.formats.perfdata.layout import READ_VALUES, time_at
 from probescope.formats.perfdata.mapped import mapped
 from probescope.formats.perfdata.meta import BuildId, Meta
 from probescope.formats.perfdata.order import Order, Rows
 from probescope.formats.perfdata.stream import Stream
 from probescope.formats.perfdata.summing import Summing
-from probescope.formats.piped import open_again
+from probescope.formats.piped import open_again, reopened
+from probescope.kernel.uapi.perf import PERF_FORMAT_ID
 from probescope.model.recording import Damage, EventBatch, EventType, Machine
+from probescope.model.sharing import Share
 
 PRIMED_BLOCKS = 64
 
@@ -66,7 +68,7 @@ class PerfData:
         self.name = name
         self._size = _size_of(file)
         self.container: Container = read_container(file, name, self._size)
-        self._tally = Tally()
+        self._tally, self._made = Tally(), Tally()
         self._pool = Pool()
         self._tally.extend(self.container.damage)
         self._meta = Meta(self.container.big, self._tally)
@@ -158,31 +160,60 @@ class PerfData:
 
     # --- events
 
-    def batches(self, *, summed: bool = False) -> Iterator[EventBatch]:
+    def batches(self, *, summed: bool = False, share: Share | None = None) -> Iterator[EventBatch]:
         """Batches in order of time, as ``order`` has it. Raises FormatError where nothing can be made of the data.
 
         ``summed``: samples that differ in time, CPU and period alone may be given as one, the first of them, with
-        the sum of their periods, and their number in ``numbers["samples"]`` (see ``summing``)."""
+        the sum of their periods, and their number in ``numbers["samples"]`` (see ``summing``).
+        ``share``: of other pieces than those only what happened between samples is given, if anything; ``shared`` says
+        whether this can be."""
         self._restart()
-        summing = Summing() if summed else None
+        making = _Making(Groups(self._tally), Summing() if summed else None, share)
         columns: Columns | None = None
         version = -1
-        groups = Groups(self._tally)
         order = Order(self._tally, self._pool, rounds=not self._parts)
         for newest, block in self._blocks():
+            self._tally.step += 1
             self._count(block)
             if version != self._meta.version or columns is None:
                 version = self._meta.version
-                columns = Columns(self.container.big, Events(self._meta.attrs, self._meta.ids), self._tally)
+                events = Events(self._meta.attrs, self._meta.ids)
+                columns = Columns(self.container.big, events, self._tally if share is None else self._made)
             rows = columns.events.placed(block)
             newest[0] = max(newest[0], int(rows.time.max(initial=0)))
             for ready in order.add(rows, block.rounds):
-                yield from _some(columns, groups, ready, summing)
+                self._made.step = self._tally.step = self._tally.step + 1
+                yield from making.batch(columns, ready)
             if block.buffer.mapped is not None:
                 block.buffer.mapped.forget(order.needed(rows) * 8)
         for ready in order.end():
             if columns is not None:
-                yield from _some(columns, groups, ready, summing)
+                self._made.step = self._tally.step = self._tally.step + 1
+                yield from making.batch(columns, ready)
+
+    @property
+    def shared(self) -> bool:
+        """Whether several processes can read this, each its share: of a file, no sample of which tells what others
+        were."""
+        grouped = any(a.sample_type & READ_VALUES and a.read_format & PERF_FORMAT_ID for a in self._meta.attrs)
+        return self._owned and self._size >= 0 and isinstance(self._file, io.FileIO) and not grouped
+
+    @property
+    def size(self) -> int:
+        """Bytes, of all its files; -1 of a pipe."""
+        return self._size + sum(os.path.getsize(part) for part in self._parts)
+
+    def own_damage(self) -> list[tuple[int, Damage]]:
+        """What was found while the pieces of a share were made: for ``joined`` of the process that has the rest."""
+        return self._made.timed()
+
+    def joined(self, damage: list[tuple[int, Damage]]) -> None:
+        self._tally.joined((*self._made.timed(), *damage))
+        self._made.reset(())
+
+    def reopen(self) -> None:
+        """In a forked process: a place in the file of its own."""
+        self._file = reopened(self._file)
 
     def records(self) -> Iterator[tuple[int, bytes]]:
         """Type and bytes of every record, header included, inflated, in the order of the file: what
@@ -216,6 +247,7 @@ class PerfData:
         if self._size < 0 and self._primed is None:
             raise FormatError("a pipe can be read only once", file=self.name)
         self._tally.reset(self._header_damage)
+        self._made.reset(())
         self._counts = {}
         self.aux_bytes = 0
 
@@ -313,11 +345,20 @@ class PerfData:
                 counts[number] = counts.get(number, 0) + count
 
 
-def _some(columns: Columns, groups: Groups, rows: Rows, summing: Summing | None) -> Iterator[EventBatch]:
-    summed = summing.summed(rows, columns) if summing is not None else None
-    batch = summed or columns.batch(rows)
-    if batch is not None:
-        yield groups.expanded(batch, columns.events)
+class _Making:
+    """Batches of rows: all of them, or those of a share."""
+
+    def __init__(self, groups: Groups, summing: Summing | None, share: Share | None) -> None:
+        self._groups, self._summing, self._share = groups, summing, share
+
+    def batch(self, columns: Columns, rows: Rows) -> Iterator[EventBatch]:
+        if self._share is not None and not self._share.next():
+            batch = columns.others(rows)
+        else:
+            summed = self._summing.summed(rows, columns) if self._summing is not None else None
+            batch = summed or columns.batch(rows)
+        if batch is not None:
+            yield self._groups.expanded(batch, columns.events)
 
 
 def _size_of(file: BinaryIO) -> int:

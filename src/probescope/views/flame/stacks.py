@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from probescope.errors import FormatError, LimitError
 from probescope.frozen import dataclass, field
@@ -88,6 +89,40 @@ class StackSamples:
         key = (node, group, slot)
         rows[key] = rows.get(key, 0) + weight
 
+    def part(self) -> Any:
+        """All of it as plain values, for ``join``."""
+        groups = [(g.process, g.pid, g.tid, g.cpu) for g in self.groups]
+        return self.frames, self.parent, self.frame, groups, self.rows
+
+    def join(self, part: Any) -> None:
+        """Adds what another one has counted."""
+        frames, parent, frame, groups, rows = part
+        nodes, depths = [0], [0]
+        for above, name in zip(parent[1:], frame[1:], strict=True):
+            nodes.append(self.node((frames[name],), nodes[above], depths[above]))
+            depths.append(depths[above] + 1)
+        known = [self.group(Group(*g)) for g in groups]
+        for (node, group, slot), weight in rows.items():
+            self.add(nodes[node], weight, known[group], slot)
+
+    def ordered(self) -> None:
+        """Numbers everything anew: outer frames before inner ones, by name; groups and rows likewise. So the same
+        recording gives the same graph, in whatever order it was counted."""
+        paths = sorted((tuple(self.path(n)), n) for n in range(1, len(self.parent)))
+        moved = {0: 0} | {n: i for i, (_, n) in enumerate(paths, 1)}
+        every = sorted(range(len(self.groups)), key=lambda g: _order(self.groups[g]))
+        place = {g: i for i, g in enumerate(every)}
+        rows = sorted(((moved[n], place[g], s), w) for (n, g, s), w in self.rows.items())
+        self.parent = [-1, *(moved[self.parent[n]] for _, n in paths)]
+        names = [path[-1] for path, _ in paths]
+        self.frames = list(dict.fromkeys(names))
+        self._names = {name: i for i, name in enumerate(self.frames)}
+        self.frame = [-1, *(self._names[name] for name in names)]
+        self._nodes = {(self.parent[i], self.frame[i]): i for i in range(1, len(self.parent))}
+        self.groups = [self.groups[g] for g in every]
+        self._known = {group: i for i, group in enumerate(self.groups)}
+        self.rows = dict(rows)
+
     @property
     def total(self) -> float:
         return sum(self.rows.values())
@@ -99,6 +134,10 @@ class StackSamples:
             out.append(self.frames[self.frame[node]])
             node = self.parent[node]
         return out[::-1]
+
+
+def _order(group: Group) -> tuple[str, int, int, int]:
+    return group.process, group.pid, group.tid, group.cpu
 
 
 def read_folded(lines: Iterable[str], name: str = "stdin", *, into: StackSamples | None = None) -> StackSamples:

@@ -73,9 +73,12 @@ class Naming:
             self._held.append(frame)
             key = (module_of(frame), label_of(frame))
             found = self._labels.setdefault(key, len(self.names))
+            spot = frame.kernel, (frame.offset if frame.name else 0) - frame.address
             if found == len(self.names):
                 self.names.append(key[1])
-                self._spots.append((frame.kernel, (frame.offset if frame.name else 0) - frame.address))
+                self._spots.append(spot)
+            else:  # of those with one name the same, in whatever order they were met
+                self._spots[found] = min(self._spots[found], spot)
             self._label_of[id(frame)] = found
         return found
 

@@ -7,7 +7,7 @@ put together           sh    0x55..1136  user  |  9750000 39
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.told import CPUMODE
@@ -17,6 +17,7 @@ from probescope.views.reporting.sums_table import Table
 if TYPE_CHECKING:
     import numpy as np
 
+    from probescope.collect.recorded.sharing import Known
     from probescope.collect.recorded.symbols import Frame
     from probescope.collect.recorded.told import Told, ToldBatch
 
@@ -75,6 +76,40 @@ class Sums:
             self.samples[event] += len(whole) if many is None else int(many[whole].sum())
             if len(which):
                 self._grouped(event, kind, told, which)
+
+    def part(self) -> Any:
+        """All of it, for ``join``: what names, stacks and address spaces its numbers mean is told beside."""
+        self._table.empty(self._add)
+        return self.weight, self.samples, self._sums, self._told_texts
+
+    def join(self, part: Any, known: Known) -> None:
+        """Adds what another process has counted of the same recording; ``known``: what its numbers mean here."""
+        weight, samples, sums, texts = part
+        for event in range(len(self.kinds)):
+            self.weight[event] += weight[event]
+            self.samples[event] += samples[event]
+        number = [self._number(text) for text in texts]
+        places = [self._meaning(name, known, number) for name in self.columns]
+        for (event, *values), (more, count) in sums.items():
+            row = [v if table is None or v < 0 else table[v] for table, v in zip(places, values, strict=False)]
+            self._add((event, *row), more, count)
+
+    @staticmethod
+    def _meaning(name: str, known: Known, texts: list[int]) -> Mapping[int, int] | Sequence[int] | None:
+        match name:
+            case "name":
+                return known.names
+            case "space":
+                return known.spaces
+            case "stack":
+                return known.stacks
+            case _:
+                return texts if name == "trace" or name.startswith("field ") else None
+
+    @property
+    def shared(self) -> bool:
+        """Whether several processes may count this. What a thread was called last is known to none of them."""
+        return "tid" not in self.columns
 
     def fade(self, times: int, over: int, most: int = MOST_GROUPS) -> None:
         """All weights and numbers times ``times / over``; what comes to nothing, or to a quarter of a usual sample, is
