@@ -1,0 +1,52 @@
+/** Where the page begins: it finds out where its data are, opens them, and is there. */
+import { render } from "preact";
+import { App } from "./app";
+import type { Frames } from "./draw/clock";
+import { fileSource } from "./source/file";
+import { SocketSource } from "./source/socket";
+import type { Opened, Source } from "./source/types";
+import "./style.css";
+import { Context } from "./ui/hooks";
+import { Page } from "./ui/page";
+
+declare global {
+  interface Window {
+    probescope: { frames: () => Frames; app: App };
+  }
+}
+
+const root = document.getElementById("app")!;
+
+function tell(text: string, problem = false): void {
+  render(
+    <p class={problem ? "opening problem" : "opening"} role={problem ? "alert" : "status"}>
+      {text}
+    </p>,
+    root,
+  );
+}
+
+function socket(): Source {
+  const token = new URLSearchParams(location.search).get("token") ?? "";
+  const scheme = location.protocol === "https:" ? "wss" : "ws";
+  return new SocketSource(`${scheme}://${location.host}/ws?token=${encodeURIComponent(token)}`);
+}
+
+async function begin(): Promise<void> {
+  const source = (await fileSource(document)) ?? socket();
+  source.onState((connected) => !connected && tell("There is no connection to the server. Is it still running?", true));
+  source.onPush((p) => p.push === "progress" && tell(`${p.what ?? "reading"}: ${Math.round((p.done ?? 0) * 100)} %`));
+  const { head } = await source.ask<Opened>("open", {});
+  const app = new App(source, head);
+  window.probescope = { frames: () => app.clock.frames(), app };
+  render(
+    <Context.Provider value={app}>
+      <Page />
+    </Context.Provider>,
+    root,
+  );
+  document.body.dataset.ready = "";
+}
+
+tell("Opening the recording…");
+begin().catch((e) => tell(e instanceof Error ? e.message : String(e), true));

@@ -1,0 +1,199 @@
+/** The list of events, in step with the graph: a row takes the graph to its time, the graph takes the list to its own. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { pick } from "../input/actions";
+import { quote } from "../lang/filter";
+import { count, exact } from "../time/format";
+import { around } from "../time/view";
+import { useApp, useChosen, useUi } from "./hooks";
+import { EventPages, type EventRow } from "./pages";
+import { Problem } from "./parts";
+
+const ROW = 20;
+/** No element of a browser is higher than some tens of millions of pixels: longer lists are scrolled by parts. */
+const MOST_HEIGHT = 8_000_000;
+const FOLLOW_MS = 200;
+
+export function Events() {
+  const app = useApp();
+  const filter = useChosen((s) => (s.filterList ? s.filter : ""));
+  const [, redraw] = useState(0);
+  const pages = useMemo(() => new EventPages(app.source, filter, () => redraw((n) => n + 1)), [app, filter]);
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(200);
+  const ref = useRef<HTMLDivElement>(null);
+  const end = useUi((u) => u.end);
+  useEffect(() => {
+    if (pages.loaded) pages.refresh();
+  }, [end]);
+  useEffect(() => {
+    const watch = new ResizeObserver(() => setHeight(ref.current!.clientHeight));
+    watch.observe(ref.current!);
+    return () => watch.disconnect();
+  }, []);
+  const shown = Math.ceil(height / ROW);
+  const most = Math.max(0, pages.total - Math.floor(height / ROW));
+  const go = (row: number): void => setTop(Math.min(Math.max(0, row), most));
+  useFollow(pages, (row) => setTop(Math.max(0, row - Math.floor(shown / 3))));
+  const first = Math.min(Math.floor(top), most);
+  const rows: (EventRow | undefined)[] = [];
+  pages.row(first);
+  for (let i = first; i < Math.min(first + shown + 1, pages.total); i++) rows.push(pages.row(i));
+  return (
+    <div class="events">
+      <div class="event-row event-head" role="presentation">
+        <span>Time</span>
+        <span>CPU</span>
+        <span>Task</span>
+        <span>Event</span>
+        <span>
+          What <i class="dim" data-testid="event-total">{pages.loaded ? `${count(pages.total)} events` : ""}</i>
+        </span>
+      </div>
+      <div
+        class="event-list"
+        ref={ref}
+        role="listbox"
+        aria-label="Events"
+        tabIndex={0}
+        onWheel={(e) => {
+          e.preventDefault();
+          go(top + (e.deltaMode === 1 ? e.deltaY * 3 : e.deltaY) / ROW);
+        }}
+        onKeyDown={(e) => keys(e, app, pages, first, shown, go)}
+      >
+        {pages.error ? (
+          <Problem error={pages.error} text={filter} />
+        ) : (
+          rows.map((row, i) => <Row key={first + i} row={row} at={first + i} total={pages.total} />)
+        )}
+        {pages.loaded && !pages.total && !pages.error && (
+          <p class="empty">{filter ? "No event fits the filter." : "There are no events."}</p>
+        )}
+      </div>
+      <Bar total={pages.total} height={height} top={top} most={most} go={go} />
+    </div>
+  );
+}
+
+/** Takes the list to what was picked; and, while it follows, to where the screen begins. */
+function useFollow(pages: EventPages, go: (row: number) => void): void {
+  const app = useApp();
+  const [view, cursor, picked, follow] = useChosen((s) => [s.view, s.cursor, s.picked, s.follow] as const);
+  const own = useRef<unknown>(null);
+  useEffect(() => {
+    // what was picked in the list itself is in sight already
+    if (!follow || app.state.get().picked === app.fromList || own.current === view) return;
+    const ts = cursor !== null && cursor >= view.start && cursor <= view.end ? cursor : view.start;
+    const timer = setTimeout(async () => {
+      try {
+        const { head } = await app.source.ask<{ row: number }>("locate", { filter: pages.filter, ts: Math.max(0, Math.round(ts)) });
+        go(head.row);
+      } catch {
+        // the list stays where it is
+      }
+    }, FOLLOW_MS);
+    return () => clearTimeout(timer);
+  }, [pages, view, cursor, picked, follow]);
+}
+
+function take(app: ReturnType<typeof useApp>, row: EventRow): void {
+  const [id, ts, , , kind] = row;
+  const picked = { track: "", kind: "event", id, name: kind, start: ts, end: ts, depth: 0 };
+  app.fromList = picked;
+  pick(app, picked);
+}
+
+function keys(e: KeyboardEvent, app: ReturnType<typeof useApp>, pages: EventPages, first: number, shown: number, go: (row: number) => void): void {
+  const { picked } = app.state.get();
+  let at = -1;
+  for (let i = first; i < first + shown && at < 0; i++) if (picked?.kind === "event" && pages.row(i)?.[0] === picked.id) at = i;
+  const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: shown - 1, PageUp: 1 - shown };
+  const by = steps[e.key];
+  if (e.key === "Home") go(0);
+  else if (e.key === "End") go(pages.total);
+  else if (by !== undefined) {
+    const next = Math.min(Math.max(0, (at < 0 ? first - Math.sign(by) : at) + by), pages.total - 1);
+    const row = pages.row(next);
+    if (row) take(app, row);
+    if (next < first || next >= first + shown - 1) go(Math.abs(by) > 1 || next < first ? next : next - shown + 2);
+  } else return;
+  e.preventDefault();
+  e.stopPropagation();
+}
+
+function Row({ row, at, total }: { row: EventRow | undefined; at: number; total: number }) {
+  const app = useApp();
+  const on = useChosen((s) => s.picked?.kind === "event" && s.picked.id === row?.[0]);
+  if (!row) return <div class="event-row waiting" />;
+  const [, ts, cpu, task, kind, info] = row;
+  return (
+    <div
+      class={`event-row ${on ? "on" : ""}`}
+      role="option"
+      aria-selected={on}
+      aria-posinset={at + 1}
+      aria-setsize={total}
+      onClick={() => take(app, row)}
+      onDblClick={() => app.motion.go(around({ start: ts - 1e5, end: ts + 1e5 }))}
+      onKeyDown={() => {}}
+    >
+      <span class="number">{exact(ts).replace(" s", "")}</span>
+      <span class="number">
+        <Narrow text={`cpu in ${cpu}`} label={String(cpu)} />
+      </span>
+      <span>
+        <Narrow text={`task == ${quote(task.replace(/-\d+$/, ""))}`} label={task} />
+      </span>
+      <span>
+        <Narrow text={`event == ${quote(kind)}`} label={kind} />
+      </span>
+      <span class="info">{info}</span>
+    </div>
+  );
+}
+
+/** A value that narrows the filter to itself, with alt and a click. */
+function Narrow({ text, label }: { text: string; label: string }) {
+  const app = useApp();
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: a shortcut of what the filter's field does
+    // biome-ignore lint/a11y/useKeyWithClickEvents: as above
+    <span
+      title={`${label}\nAlt+click: only ${text}`}
+      onClick={(e) => {
+        if (!e.altKey) return;
+        e.stopPropagation();
+        const { filter } = app.state.get();
+        app.state.set({ filter: filter ? `(${filter}) and ${text}` : text });
+      }}
+    >
+      {label}
+    </span>
+  );
+}
+
+function Bar({ total, height, top, most, go }: { total: number; height: number; top: number; most: number; go: (row: number) => void }) {
+  const ref = useRef<HTMLDivElement>(null);
+  const inner = Math.min(total * ROW, MOST_HEIGHT);
+  const room = Math.max(1, inner - height);
+  const want = most ? (top / most) * room : 0;
+  const own = useRef(0);
+  useEffect(() => {
+    own.current = Math.round(want);
+    if (Math.abs(ref.current!.scrollTop - want) > 1) ref.current!.scrollTop = want;
+  }, [want, inner]);
+  return (
+    <div
+      class="scrollbar"
+      ref={ref}
+      tabIndex={-1}
+      onScroll={() => {
+        const to = ref.current!.scrollTop;
+        // its own movement comes back as an event, too
+        if (Math.abs(to - own.current) > 1.5) go((to / room) * most);
+      }}
+    >
+      <div style={{ height: `${inner}px` }} />
+    </div>
+  );
+}
