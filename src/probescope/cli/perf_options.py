@@ -64,22 +64,15 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
     },
     "script": {
         "-a --all-cpus": "scripts record nothing: probescope record -a -o - | probescope script -i -",
-        "-d --debug-mode": "losses and damage are always told",
-        "-D --dump-raw-trace --dump-unsorted-raw-trace": "records are not dumped; -f json has every field, "
-        "--show-mmap-events and the like what is between",
         "-g --gen-script -l --list --dlfilter --dlarg --list-dlfilters": "other programs are not started or loaded: "
         "from Python: probescope.open(FILE).batches(); in a program: probescope run -i FILE SCRIPT",
         "-s --script": "from Python: probescope.open(FILE).batches(); in a program: probescope run -i FILE SCRIPT",
-        "-S --symbols": "-c, --pid, --tid, -C and --time choose events; probescope report -S chooses functions",
-        "-L --Latency": "columns are chosen by -F",
-        "--call-trace --call-ret-trace --insn-trace --itrace --xed --max-blocks": _DECODE,
+        "-D --dump-raw-trace --dump-unsorted-raw-trace": "records are not dumped; -f json has every field, "
+        "--show-mmap-events and the like what is between",
+        "--call-trace --call-ret-trace --insn-trace --itrace --graph-function --xed --max-blocks": _DECODE,
         "--guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux": _GUEST,
-        "--graph-function --stop-bt --addr-range --dsos": "events are chosen by -c, --pid, --tid, -C and --time",
-        "--per-event-dump": "one output: -f json, and a file for each event of what chooses by its field event",
-        "--show-text-poke-events --show-round-events": "these records say nothing of events",
-        "--deltatime": "times are told from the start: --reltime",
+        "--show-text-poke-events": "they come with trace data of processors, and say how to decode it",
         "--stitch-lbr": _ONE_LBR,
-        "--switch-on --switch-off --show-on-off-events": _SWITCH,
     },
 }  # fmt: skip
 """By command: options, and the reason."""
@@ -108,7 +101,6 @@ TAKEN: Mapping[str, Mapping[str, bool]] = {
     },
     "script": {
         "-v --verbose": False, "--demangle-kernel": False, "--full-source-path": False, "--show-kernel-path": False,
-        "-I --show-info": False,
     },
 }  # fmt: skip
 """By command: options that change nothing, and whether a value follows."""

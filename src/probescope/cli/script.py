@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.cli.parsing import Parser, add_filters, add_jobs, jobs_of
 from probescope.cli.perf_options import add_perf_options
+from probescope.cli.script_more import Dumps, add_more, alone, check, narrowed, rounds
 from probescope.cli.symbols import add_symbols
 from probescope.errors import UsageError
 
@@ -45,6 +46,8 @@ def parser() -> Parser:
     p.add_argument("--header", action="store_true", help="what the file tells of itself, too")
     p.add_argument("--header-only", action="store_true", help="that alone")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
+    p.add_argument("-I", "--show-info", action="store_true", help="with --header: what is known of the machine")
+    add_more(p)
     add_jobs(p)
     add_perf_options(p, "script")
     return p
@@ -52,6 +55,7 @@ def parser() -> Parser:
 
 def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
+    check(args)
     from probescope.cli.recordings import opened
     from probescope.cli.symbols import search_of
     from probescope.formats.sniff import OF_FTRACE, recording_kind
@@ -79,12 +83,17 @@ _NOTHING_ELSE = {"stats": False, "tasks": False, "mmaps": False}
 
 def _text(recording: Opened, args: argparse.Namespace) -> None:
     lines = _Lines(recording, args)
+    if args.show_round_events:
+        sys.stdout.write("PERF_RECORD_FINISHED_ROUND\n" * rounds(recording))
     out = sys.stdout.buffer
     sys.stdout.flush()
-    # times since the first event: who does not read that cannot tell them
-    with closing(recording.parts(lines.of, 1 if args.reltime else jobs_of(args))) as parts:
+    with closing(recording.parts(lines.of, 1 if alone(args) else jobs_of(args))) as parts:
         for part in parts:
             out.write(part)
+    lines.close()
+    if args.debug_mode:
+        sys.stdout.flush()
+        sys.stderr.write("Misordered timestamps: 0\n")  # they are put in order
 
 
 class _Lines:
@@ -93,12 +102,27 @@ class _Lines:
     def __init__(self, recording: Opened, args: argparse.Namespace) -> None:
         self._recording, self._args = recording, args
         self._fields = chosen(args.fields)
-        self._keep = recording.filter(args)
+        self._keep = narrowed(recording, args, recording.filter(args))
+        self._dumps = None
+        if args.per_event_dump:
+            self._dumps = Dumps(args.input, [e.name for e in recording.recording.events])
         self._view: ScriptView | None = None
 
     def of(self, batch: ToldBatch) -> bytes:
         view = self._view = self._view or self._made(batch)
-        return view.text(batch, self._keep(batch))
+        keep = self._keep(batch)
+        if self._args.debug_mode:
+            return b""
+        if self._dumps is None:
+            return view.text(batch, keep)
+        for kind in range(len(self._recording.recording.events)):
+            which = batch.of(kind, keep)
+            self._dumps.write(kind, view.text(batch, which) if len(which) else b"", len(which))
+        return b""
+
+    def close(self) -> None:
+        if self._dumps is not None:
+            self._dumps.close()
 
     def _made(self, batch: ToldBatch) -> ScriptView:
         from probescope.views.script import Choice, ScriptView
@@ -107,7 +131,17 @@ class _Lines:
         args = self._args
         first = int(batch.batch.time[0]) if args.reltime and batch.batch.count else 0
         sides = tuple(k for k in KINDS if getattr(args, f"show_{k}_events"))
-        choice = Choice(*self._fields, args.ns, first, args.max_stack, sides, not args.hide_call_graph)
+        choice = Choice(
+            *self._fields,
+            nanoseconds=args.ns,
+            start=first,
+            max_stack=args.max_stack,
+            sides=sides,
+            stacks=not args.hide_call_graph,
+            deltas=args.deltatime,
+            stop=frozenset((args.stop_bt or "").split(",")) - {""},
+            latency=args.latency,
+        )
         return ScriptView(self._recording.told, self._recording.trace_cells, choice)
 
 
@@ -120,17 +154,33 @@ def chosen(text: str | None) -> tuple[frozenset[str], tuple[str, ...]]:
     for w in words:
         if w.lstrip("+-") not in FIELDS:
             hints = [f"did you mean {n}?" for n in nearest(w.lstrip("+-"), FIELDS)]
-            raise UsageError(f"there is no field '{w}'", hints=[*hints, "fields: " + ", ".join(FIELDS)])
+            raise UsageError(f"there is no field '{w}'", hints=[*_instead(w, hints), "fields: " + ", ".join(FIELDS)])
     changes = [w for w in words if w[0] in "+-"]
     if changes and len(changes) < len(words):
         raise UsageError("fields are either listed or changed by + and -, not both")
     return (frozenset(), tuple(changes)) if changes else (frozenset(words), ())
 
 
+_ELSEWHERE = {
+    "insn": "probescope annotate shows instructions", "insnlen": "probescope annotate shows instructions",
+    "brstackinsn": "brstack shows where branches came from and went to",
+    "brstackinsnlen": "brstack shows where branches came from and went to",
+    "srccode": "srcline says where it is; probescope annotate shows the source",
+    "tod": "-f json, with the clock that --header tells of", "flags": "these are of trace data (intel_pt)",
+    "data_src": "memory accesses are not decoded here",
+}  # fmt: skip
+"""Fields that perf has, and what there is instead."""
+
+
+def _instead(field: str, hints: list[str]) -> list[str]:
+    found = _ELSEWHERE.get(field.lstrip("+-"))
+    return [found] if found else hints
+
+
 def _json(recording: Opened, args: argparse.Namespace) -> None:
     from probescope.formats.jsontext import line
 
-    keep = recording.filter(args)
+    keep = narrowed(recording, args, recording.filter(args))
     told = recording.told
     for batch in told.batches():
         found = keep(batch)

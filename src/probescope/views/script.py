@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.frozen import dataclass
 from probescope.model.alike import alike
-from probescope.views.script_parts import NUMBERS
+from probescope.views.script_parts import NOTHING, NUMBERS
 from probescope.views.sides import HEAD, Sides
 
 if TYPE_CHECKING:
@@ -49,6 +49,12 @@ FIELDS = (
     "brstack",
     "weight",
     "phys_addr",
+    "misc",
+    "ins_lat",
+    "data_page_size",
+    "code_page_size",
+    "bpf-output",
+    *NOTHING,
 )
 SLICE = 1 << 13
 """Events whose columns are in the processor's cache at once."""
@@ -61,7 +67,9 @@ class Choice:
     """What is printed. ``fields`` empty: what perf prints by itself for each kind of event, with ``changes`` such as
     ``+pid`` and ``-cpu``. ``nanoseconds``: nine digits of time. ``start``: ns that are taken from all times.
     ``max_stack``: frames of a stack, the innermost ones (perf's own limit is 127). ``sides``: what else is printed, of
-    ``sides.KINDS``. ``stacks``: printed where they were recorded; else where each event was."""
+    ``sides.KINDS``. ``stacks``: printed where they were recorded; else where each event was. ``deltas``: times since
+    the line before; lines must be asked for in order then. ``stop``: functions behind which stacks end. ``latency``:
+    names cut to eight characters, CPUs without brackets."""
 
     fields: frozenset[str] = frozenset()
     changes: tuple[str, ...] = ()
@@ -70,6 +78,9 @@ class Choice:
     max_stack: int = 127
     sides: tuple[str, ...] = ()
     stacks: bool = True
+    deltas: bool = False
+    stop: frozenset[str] = frozenset()
+    latency: bool = False
 
 
 class ScriptView:
@@ -82,6 +93,8 @@ class ScriptView:
         self._sides = Sides(choice.sides, self._time, head) if choice.sides else None
         self._width = 0
         self._kinds = 0
+        self._last = 0
+        """The time of the line before."""
 
     def text(self, told: ToldBatch, keep: Column | None = None) -> bytes:
         """The lines of a batch; ``keep``: only of these events (indices, ascending)."""
@@ -94,11 +107,27 @@ class ScriptView:
         if len(events) != self._kinds:
             self._kinds, self._width = len(events), max((len(e.name) for e in events), default=0)
         which = np.arange(batch.count) if keep is None else keep
+        if self._choice.deltas:
+            told = self._since_before(told, which)
         if self._sides is None or not batch.between:
             pieces = (which[at : at + SLICE] for at in range(0, len(which), SLICE))
             return b"".join(cells.lines(self._parts(told, piece), len(piece)) for piece in pieces)
         found = cells.each_line(self._parts(told, which), len(which)) if len(which) else []
         return b"".join(self._with_sides(told, found, which))
+
+    def _since_before(self, told: ToldBatch, which: Column) -> ToldBatch:
+        """With times since what was printed before: each event, and each record that is shown."""
+        import numpy as np
+
+        from probescope.frozen import replace
+
+        times = told.batch.time.copy()
+        moments = np.array(times[which], np.uint64)
+        before = np.concatenate((np.array([self._last], np.uint64), moments[:-1])) if len(moments) else moments
+        self._last = int(moments[-1]) if len(moments) else self._last
+        since = np.where(before > 0, moments - before, np.uint64(0))
+        times[which] = since
+        return replace(told, batch=replace(told.batch, time=times))
 
     def _with_sides(self, told: ToldBatch, found: list[bytes], which: Column) -> Iterator[bytes]:
         """The lines of events, and of what happened between."""
@@ -133,17 +162,21 @@ class ScriptView:
             if event.fields:
                 chosen.add("trace")
             else:
-                chosen.add("period")
-            if not event.fields or "callchain" in has:
+                chosen |= {"period", "bpf-output"}
+            if not event.fields or ("callchain" in has and self._choice.stacks):
                 chosen |= {"ip", "sym", "symoff", "dso"}
         absent = {f for f in ("cpu", "time", "ip", "addr") if f not in has}
         return changed(chosen, self._choice.changes) - absent
 
     def _cells(self, told: ToldBatch, which: Column, kind: int) -> list[Cells]:
+        from probescope.views import script_parts as parts
+
         event = self._told.recording.events[kind]
         shown = self._shown(event, told)
         stacked = told.stacks is not None and "callchain" in event.sampled and "ip" in shown and self._choice.stacks
         columns: list[Cells] = [self._who(told, which, shown, stacked)]
+        if "misc" in shown and "misc" in told.batch.numbers:
+            columns.append(self._alike(told.batch.numbers["misc"][which] & 7, parts.misc))
         if "time" in shown:
             columns += self._times(told.batch.time[which])
         if "period" in shown:
@@ -155,8 +188,8 @@ class ScriptView:
         if "addr" in shown:
             columns.append(self._numbers(told.batch.numbers["addr"][which], "%16x "))
         for name, form in NUMBERS.items():
-            if name in shown and name in told.batch.numbers:
-                columns.append(self._numbers(told.batch.numbers[name][which], form))
+            if name in shown and parts.SOURCES.get(name, name) in told.batch.numbers:
+                columns.append(self._numbers(parts.number(told.batch.numbers, name)[which], form))
         if stacked:
             columns.append(self._stacks(told, which, shown))
         elif "ip" in shown:
@@ -179,6 +212,10 @@ class ScriptView:
                 out.append(parts.registers(names, values, abi, which))
         if "brstack" in shown:
             out.append(parts.branches(b, which))
+        there = shown & recording.events[kind].sampled & b.numbers.keys()
+        out += [self._alike(b.numbers[field][which], parts.page) for field in parts.PAGES if field in there]
+        if "bpf-output" in shown and b.raw is not None and not recording.events[kind].fields:
+            out.append(parts.dumped(b.raw, which))
         return out
 
     # --- who, where, when
@@ -206,6 +243,14 @@ class ScriptView:
         made = cells.texts(_bytes(text(*row)) for row in zip(*(c[first].tolist() for c in columns), strict=True))
         return made.take(kinds)
 
+    def _alike(self, numbers: Column, text: Callable[[int], str]) -> Cells:
+        import numpy as np
+
+        from probescope.formats.tracing import cells
+
+        different, kinds = np.unique(numbers, return_inverse=True)
+        return cells.texts(_bytes(text(n)) for n in different.tolist()).take(kinds)
+
     def _numbers(self, numbers: Column, form: str) -> Cells:
         import numpy as np
 
@@ -220,14 +265,16 @@ class ScriptView:
         out = ""
         if "comm" in shown:
             comm = self._told.tasks.names[name]
-            out += f"{comm} " if stacked else f"{comm:>16} "
+            out += f"{comm:>8.8} " if self._choice.latency else f"{comm} " if stacked else f"{comm:>16} "
         if {"pid", "tid"} <= shown:
             out += f"{pid:7d}/{tid:<7d} "
         elif "pid" in shown:
             out += f"{pid:7d} "
         elif "tid" in shown:
             out += f"{tid:7d} "
-        return out + (f"[{cpu:03d}] " if "cpu" in shown else "")
+        if "cpu" in shown:
+            out += f"{cpu:3d} " if self._choice.latency else f"[{cpu:03d}] "
+        return out
 
     def _time(self, time: int) -> str:
         seconds, rest = divmod(time - self._choice.start if time else 0, 1_000_000_000)
@@ -262,7 +309,7 @@ class ScriptView:
         numbers = told.stacks[which].tolist()
         blocks = self._blocks
         for n in set(numbers) - blocks.keys():
-            frames = self._told.frames(n)[: self._choice.max_stack] if n >= 0 else ()
+            frames = until(self._told.frames(n)[: self._choice.max_stack] if n >= 0 else (), self._choice.stop)
             blocks[n] = _bytes("\n" + self._frames(frames, shown))
         return [blocks[n] for n in numbers]
 
@@ -300,6 +347,14 @@ def innermost(frames: tuple[Frame, ...], most: int) -> tuple[Frame, ...]:
         return frames
     ends = [i for i, f in enumerate(frames) if not f.inlined][:most]
     return frames[: ends[-1] + 1] if ends else ()
+
+
+def until(frames: tuple[Frame, ...], stop: frozenset[str]) -> tuple[Frame, ...]:
+    """Up to the first of these functions, and that one."""
+    if not stop:
+        return frames
+    ends = next((i for i, f in enumerate(frames) if f.name in stop), len(frames))
+    return frames[: ends + 1]
 
 
 def source_line(frame: Frame) -> str:

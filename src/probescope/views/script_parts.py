@@ -7,7 +7,7 @@ weight, phys_addr                                        a number in 16 columns
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from probescope.kernel.uapi.perf import REGISTERS
@@ -19,7 +19,54 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
-NUMBERS = {"weight": "%16d ", "phys_addr": "%16x "}
+NUMBERS = {"weight": "%16d ", "ins_lat": "%16d ", "phys_addr": "%16x "}
+SOURCES = {"ins_lat": "weight"}
+PAGES = ("data_page_size", "code_page_size")
+NOTHING = ("callindent", "ipc", "synth", "metric")
+"""Fields of trace data and of scripts: of an ordinary sample perf prints nothing for them."""
+_MODES = {1: "K", 2: "U", 3: "H", 4: "G", 5: "g"}
+"""Of PERF_RECORD_MISC_CPUMODE_MASK: kernel, user, hypervisor, a guest's kernel, its users."""
+
+
+def misc(mode: int) -> str:
+    return f"{_MODES.get(mode, ''):<6}"
+
+
+def page(size: int) -> str:
+    """`` 4K``; `` N/A`` where the kernel did not say."""
+    for shift, letter in ((30, "G"), (20, "M"), (10, "K")):
+        if size >> shift:
+            return f" {size >> shift}{letter}"
+    return f" {size}B" if size else " N/A"
+
+
+def number(numbers: Mapping[str, Column], name: str) -> Column:
+    """A weight is three numbers in one: union perf_sample_weight of include/uapi/linux/perf_event.h."""
+    import numpy as np
+
+    if name == "ins_lat":
+        return numbers["weight"] >> np.uint64(32) & np.uint64(0xFFFF)
+    return numbers[name]
+
+
+def dumped(raw: Ragged, which: Column) -> list[bytes]:
+    """The bytes that a program in the kernel has written."""
+    return [_dump(bytes(raw.piece(i))) for i in which.tolist()]
+
+
+def _dump(data: bytes) -> bytes:
+    """Eight a line, as numbers and as characters; and, if it is one, the text."""
+    if not data:
+        return b""
+    out = ["\n"]
+    for at in range(0, len(data), 8):
+        some = data[at : at + 8]
+        letters = "".join(chr(c) if 32 <= c < 127 else "." for c in some)
+        out.append(f"{'' if at else 'BPF output:':>17} {at:04x}: {some.hex(' '):<23}  {letters:<8}\n")
+    text = data.rstrip(b"\0")
+    if len(text) < len(data) and all(32 <= c < 127 for c in text):
+        out.append(f'{"BPF string:":>17} "{text.decode()}"\n')
+    return "".join(out).encode()
 
 
 def named(arch: str, mask: int) -> tuple[str, ...]:

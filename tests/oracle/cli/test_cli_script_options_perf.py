@@ -1,0 +1,99 @@
+"""``script`` beside perf script: options that choose events, shorten stacks and change columns."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+]
+OURS = (sys.executable, "-m", "probescope")
+WORK = ("sh", "-c", "for i in 1 2 3; do ls -lR /usr/lib/python3 /etc > /dev/null; sleep 0.01; done")
+SWITCH, CLOCK = "sched:sched_switch", "cpu-clock"
+ENTRY = "__traceiter_sched_switch" if os.uname().machine == "x86_64" else "__schedule"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("options") / "perf.data"
+    command = ["perf", "record", "-q", "-g", "--code-page-size", "--weight"]
+    command += ["-e", f"{CLOCK},{SWITCH}", "-o", str(path), "--", *WORK]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    if done.returncode:
+        pytest.skip(f"perf cannot record that here: {done.stderr.decode()[-200:]}")
+    return path
+
+
+def said(tool: tuple[str, ...], path: Path, *words: str) -> list[str]:
+    command = [*tool, "script", "--no-inline", "-i", str(path), *words]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return [shape(x) for x in done.stdout.decode("utf-8", "replace").splitlines()]
+
+
+def shape(line: str) -> str:
+    """Without what is argued elsewhere: widths, addresses of frames (perf 6.1: of the file), names for one place of
+    which there are several, memory without a file, names of threads that have ended."""
+    line = re.sub(r"\(/tmp/perf-\d+\.map\)", "(//anon)", line)
+    line = re.sub(r"^\t\s*[0-9a-f]+ ", "\t", line.rstrip())
+    line = re.sub(r"[^ \t]*@plt\+0x[0-9a-f]+ \(", "[unknown] (", line)
+    line = re.sub(r"[^ \t]+(\+0x[0-9a-f]+) \(", r"?\1 (", line)
+    return re.sub(r" +", " ", re.sub(r"^ *\S* +(?=\d)", "", line))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-G",),
+        ("--ns", "--deltatime", "-G", "-F", "tid,time,event"),
+        ("-L",),
+        ("-L", "-G"),
+        ("-S", ENTRY, "-G"),
+        ("-S", "no_such_function,clear_page_erms,finish_task_switch.isra.0"),
+        ("--dsos", "libc.so.6", "-G"),
+        ("--dsos", "[kernel.kallsyms]"),
+        ("--stop-bt", "do_syscall_64,__schedule"),
+        ("--switch-on", SWITCH, "-G"),
+        ("--switch-on", SWITCH, "--switch-off", CLOCK, "--show-on-off-events", "-G"),
+        ("-F", "+misc,+weight", "-G"),
+        ("-F", "tid,event,code_page_size,ins_lat", "-G"),
+        ("-d",),
+    ],
+    ids=" ".join,
+)
+def test_the_same_lines(recorded: Path, options: tuple[str, ...]) -> None:
+    ours, theirs = said(OURS, recorded, *options), said(("perf",), recorded, *options)
+    assert len(theirs) > 3 or "-S" in options or "-d" in options
+    assert ours == theirs
+
+
+def test_addresses_that_are_looked_for(recorded: Path) -> None:
+    """By where a function begins, or with an extent: what perf script -S prints by its name."""
+    wanted = ("-F", "tid,time,event,ip,sym,symoff", "-G")
+    by_name = said(OURS, recorded, "-S", ENTRY, *wanted)
+    found = re.search(r" ([0-9a-f]{8,}) \S+\+(0x[0-9a-f]+)$", by_name[0])
+    assert found is not None
+    start = int(found[1], 16) - int(found[2], 16)
+    assert said(OURS, recorded, "-S", f"{start:#x}", *wanted) == by_name
+    assert said(OURS, recorded, "-S", f"{int(found[1], 16) - 1:#x}", "--addr-range", "2", *wanted)[0] == by_name[0]
+
+
+def test_a_file_for_each_event(recorded: Path) -> None:
+    """The same names, and in each the same lines."""
+    texts = []
+    for tool in (("perf",), OURS):
+        said(tool, recorded, "--per-event-dump")
+        paths = sorted(recorded.parent.glob("perf.data.*.dump"))
+        texts.append({p.name: [shape(x) for x in p.read_text().splitlines()] for p in paths})
+        for p in paths:
+            p.unlink()
+    assert texts[0] == texts[1]
+    assert len(texts[0][f"perf.data.{CLOCK}.dump"]) > 3
