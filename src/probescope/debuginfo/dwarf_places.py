@@ -36,7 +36,8 @@ _CODE = frozenset({c.TAG_SUBPROGRAM, c.TAG_INLINED})
 
 class Spot(NamedTuple):
     """``entry``: where the function (or its inlined copy) that has the address begins; ``name`` of it. ``owner``: whose
-    variables come first, as a place among what is around the address; -1: the innermost function."""
+    variables come first, as a place among what is around the address; -1: the innermost function.
+    ``returns``: the function returns by the instruction there."""
 
     address: int
     name: str
@@ -44,6 +45,7 @@ class Spot(NamedTuple):
     inlined: bool = False
     line: int = 0
     owner: int = -1
+    returns: bool = False
 
 
 class CodeLine(NamedTuple):

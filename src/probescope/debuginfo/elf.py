@@ -226,7 +226,7 @@ class ElfFile:
         """Everything that the file itself knows: .symtab, .dynsym and the small .symtab of .gnu_debugdata."""
         tables = [self.symtab(), self.dynsym()]
         if tables[0] is None:
-            tables.append(self.mini_symtab())
+            tables += [self.mini_symtab(), self.go_symtab()]
         return SymbolSet([t for t in tables if t is not None])
 
     def symtab(self) -> SymbolTable | None:
@@ -244,6 +244,16 @@ class ElfFile:
             name = f"{self.path}:.gnu_debugdata"
             self._tables["mini"] = ElfFile(BufferSource(unxz(inner, name), name)).symtab() if inner else None
         return self._tables["mini"]
+
+    def go_symtab(self) -> SymbolTable | None:
+        """Functions of a Go program, by its runtime's own table."""
+        if "go" not in self._tables:
+            from probescope.debuginfo import gopclntab
+
+            wanted = any(self.section(n) is not None for n in gopclntab.SECTIONS)
+            found = gopclntab.of(self) if wanted else None
+            self._tables["go"] = found.symbols() if found is not None else None
+        return self._tables["go"]
 
     def _table(self, kind: int) -> SymbolTable | None:
         key = str(kind)

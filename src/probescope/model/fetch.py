@@ -3,6 +3,7 @@ r"""What is fetched when a dynamic event fires, in the kernel's own terms: regis
     %di                   a register                     +8(+16(%di))      memory, by one pointer after another
     $retval $comm $stack  what the kernel knows          @sym+8 @0xffff..  memory of a symbol, at an address
     $arg1 $stack2         by the calling convention      \5                a constant
+    $goid                 the goroutine of a Go program
 
 Text and meaning: Documentation/trace/kprobetrace.rst and uprobetracer.rst. ``+u8(...)`` reads user memory.
 """
@@ -14,7 +15,7 @@ from typing import Literal
 from probescope.diagnostics import NOWHERE, Span
 from probescope.frozen import dataclass, field
 
-Special = Literal["retval", "comm", "stack", "stackN", "argN"]
+Special = Literal["retval", "comm", "stack", "stackN", "argN", "goid"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ class FoundProbe:
     its file, of the kernel bytes from ``symbol``. ``function`` and ``inside``: where that is for people; ``file`` and
     ``line`` in its source, if known. ``ref_ctr``: file offset of a USDT semaphore. ``inlined``: the function is inlined
     there. ``address``: as the file with the debug information has it, 0: none. ``lost``: what was asked for as one of
-    many (``$vars``) and cannot be had, and why."""
+    many (``$vars``) and cannot be had, and why.
+    ``returns``: the instruction there is one by which the function returns, where return probes must not be."""
 
     path: str
     symbol: str
@@ -41,6 +42,7 @@ class FoundProbe:
     ref_ctr: int = 0
     inlined: bool = False
     lost: tuple[str, ...] = ()
+    returns: bool = False
     base: str = ""  # what the event is called after, if not after the function
     notes: tuple[str, ...] = field(default=(), compare=False)
 

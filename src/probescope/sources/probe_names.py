@@ -36,7 +36,7 @@ def base_of(d: ProbeDef, found: FoundProbe) -> str:
         name += f"_L{p.line}"
     elif p.label:
         name += f"_{p.label}"
-    if found.ret:
+    if found.ret or found.returns:
         name += "__return"
     return name[: MAX_NAME - 5]
 
@@ -56,6 +56,9 @@ def named(
                 f"probescope probe -d {group}:{base} removes it; NAME=... gives another name; --force adds a number"
             ]
             raise ProbeError(f"there is an event {group}:{base} already", hints=hints)
+        if f.returns and out and out[-1].found.returns and out[-1].found.function == f.function:
+            out.append(ProbeEvent(group, out[-1].event, f))  # another place where the same function returns
+            continue
         number, name = 0, base
         while (group, name) in used or taken(group, name):
             number += 1

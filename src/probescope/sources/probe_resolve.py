@@ -83,6 +83,8 @@ def leaf(x: Fetch, around: Surroundings) -> Fetch:
     match x:
         case Register(name=name):
             return _register(x, name, around.arch)
+        case Known(kind="goid"):
+            return Var("$goid", span=x.span)
         case Known(kind="retval") if not around.ret:
             raise CannotFetch("$retval is there only where a function returns", "FUNCTION%return", x=x)
         case Known(kind="argN", number=n):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from probescope.debuginfo import dwarf_expr as ex
@@ -10,6 +11,7 @@ from probescope.debuginfo.dwarf_cfa import Frames
 from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_open import open_dwarf
 from probescope.debuginfo.dwarf_places import Spot
+from probescope.debuginfo.go_program import open_go
 from probescope.errors import DwarfError, ElfError, ProbeError, ScriptError
 from probescope.frozen import replace
 from probescope.model.arch import Arch
@@ -23,6 +25,7 @@ from probescope.sources.elf_places import open_binary
 from probescope.sources.globs import is_glob
 from probescope.sources.probe_args import CannotFetch, Value
 from probescope.sources.probe_debug import DebugPlaces, SourceTexts
+from probescope.sources.probe_go import GoPlaces
 from probescope.sources.probe_resolve import Surroundings, arguments
 
 HOW = "install its debug symbols, or build it with -g"
@@ -47,7 +50,17 @@ class ProgramTarget:
         self.reason = f"{path} has no debug information"
         self._frames: Frames | None = None
         self._debug: DebugPlaces | None = None
-        self._looked = False
+        self._looked = self._go_looked = False
+        self._go: GoPlaces | None = None
+
+    @property
+    def go(self) -> GoPlaces | None:
+        """Of a program that Go made."""
+        if not self._go_looked:
+            self._go_looked = True
+            found = open_go(self.binary.elf)
+            self._go = GoPlaces(found, self.binary, self.arch) if found is not None else None
+        return self._go
 
     @property
     def arch_name(self) -> str:
@@ -114,8 +127,11 @@ class ProgramTarget:
             return self._usdt(d)
         wants = any((not a.every and _has_variables(a)) or a.every for a in d.args)
         if is_glob(d.place.function):
-            return [f for s in self._globbed(d) for f in self._found(d, s)]
-        return at_each(self._spots(d, wants), lambda s: self._at(d, s))
+            return [f for s in self._placed(d, self._globbed(d)) for f in self._found(d, s)]
+        return at_each(self._placed(d, self._spots(d, wants)), lambda s: self._at(d, s))
+
+    def _placed(self, d: ProbeDef, spots: list[Spot]) -> list[Spot]:
+        return self.go.spots(d.place, spots) if self.go is not None else spots
 
     def _globbed(self, d: ProbeDef) -> list[Spot]:
         functions = [f for f in self.binary.functions(d.place.function) if elf_places.is_code(self.binary, f.address)]
@@ -133,7 +149,7 @@ class ProgramTarget:
         place = d.place
         if self.debug is not None:
             try:
-                spots = self.debug.spots(place, inlined=self.inlined, skip=wants, texts=self.texts)
+                spots = self.debug.spots(place, inlined=self.inlined, skip=wants and self.go is None, texts=self.texts)
             except DwarfError as e:
                 raise ProbeError(f"the debug information of {self.label} is damaged: {e}") from e
             if spots:
@@ -179,17 +195,31 @@ class ProgramTarget:
             raise ProbeError(f"the kernel takes no probe on the instruction at {where}")
         offset = elf_places.offset_of(self.binary, spot.address)
         path, offset = self.binary.elf.in_file(offset)
+        if self.go is not None:
+            d = self.go.asked(d, spot, self.debug)
         args, lost = arguments(d, self._around(d, spot))
         name = spot.name or symbol.name
         return FoundProbe(
-            path, "", offset, d.place.ret, args, name, spot.address - spot.entry, spot.address, line=spot.line,
-            inlined=spot.inlined, lost=lost, notes=tuple(notes),
+            path, "", offset, d.place.ret and not spot.returns, args, name, spot.address - spot.entry, spot.address,
+            line=spot.line, inlined=spot.inlined, lost=lost, notes=tuple(notes), returns=spot.returns,
+            base=self._event_base(d, spot),
         )  # fmt: skip
+
+    def _event_base(self, d: ProbeDef, spot: Spot) -> str:
+        """Of names of Go, where everything has dots."""
+        f = self.go.function(spot.address) if self.go is not None and not spot.inlined else None
+        return re.sub(r"\W+", "_", f.name).strip("_") if f is not None and not d.place.line else ""
 
     def _around(self, d: ProbeDef, spot: Spot) -> Surroundings:
         debug, at = self.debug, spot.address
+        go = self.go if self.go is not None and self.go.function(at) is not None else None
 
         def variable(name: str) -> Value:
+            found = go.value(name, spot, debug) if go is not None else None
+            if found is not None:
+                return found
+            if name.startswith("$"):
+                raise CannotFetch(f"{self.label} is no program of Go: it has no goroutines")
             if debug is None:
                 raise CannotFetch(f"{self.reason}: {name} is not known", f"$arg1 to $arg6 are its arguments; {HOW}")
             return debug.variable(name, at, spot.owner)
@@ -197,6 +227,8 @@ class ProgramTarget:
         def every(kind: str) -> Iterable[str]:
             if debug is None:
                 raise ProbeError(f"{self.reason}: its variables are not known", hints=[f"$arg1 to $arg6; {HOW}"])
+            if go is not None and kind == "params":
+                return go.names(kind, spot, debug)
             return debug.names_at(kind, at, spot.owner)
 
         def static(name: str) -> Fetch:
@@ -208,7 +240,10 @@ class ProgramTarget:
         table = debug.types if debug is not None else None
         entered = at == spot.entry and not spot.inlined
         capture = debug.capture if debug is not None else None
-        return Surroundings(self.arch, variable, table, entered, d.place.ret, every, static, capture)
+        arch = go.arch if go is not None else self.arch
+        entered = entered or (go is not None and go.is_entry(spot))
+        ret = d.place.ret and not spot.returns
+        return Surroundings(arch, variable, table, entered, ret, every, static, capture)
 
     def function_names(self) -> list[str]:
         return sorted({f.name for f in self.binary.functions() if elf_places.is_code(self.binary, f.address)})

@@ -45,7 +45,7 @@ class ProbeLines:
         args = "".join(f" {a.name}={self._shown(a, values, row)}" for a in row.args)
         when = f"{micros // 1_000_000:5d}.{micros % 1_000_000:06d}"
         place = f"{int(row.address or address):x}"
-        place = f"<- {place}" if row.event.found.ret and not row.address else place
+        place = f"<- {place}" if (row.event.found.ret and not row.address) or row.event.found.returns else place
         self._done(values)
         return f"{comm:>16} {tid:7d} [{int(cpu):03d}] {when}: {row.event.name}: ({place}){args}\n"
 

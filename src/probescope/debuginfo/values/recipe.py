@@ -139,9 +139,15 @@ class Recipe:
             case sh.Interface(tag=tag, data=data, table=table):
                 if table >= 0:
                     self._step(spot, tag, table + WORD)
-                self._step(spot, data, 32)
+                self._message(self._step(spot, data, 32))
             case _:
                 pass
+
+    def _message(self, step: int) -> None:
+        """What most errors of Go are: a struct with a text."""
+        if step:
+            spot = Spot(step, 0, MAX_DEPTH)
+            self._step(spot, 0, INNER_TEXT, length=Length(spot.word(WORD)))
 
     def _sequence(self, s: sh.Sequence, spot: Spot) -> None:
         size = s.element.size

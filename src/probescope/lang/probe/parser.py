@@ -2,7 +2,7 @@ r"""Probe definitions: text to ``ProbeDef``.
 
     arg   := [NAME=] x [:TYPE] [@user] | $vars | $params
     x     := NAME ( . NAME | -> NAME | [ N ] )*  | * x
-           | %REG | $retval | $comm | $stack | $stackN | $argN | @SYMBOL[+-N] | @ADDRESS | \N | (+|-)[u]N ( x )
+           | %REG | $retval | $comm | $goid | $stack | $stackN | $argN | @SYMBOL[+-N] | @ADDRESS | \N | (+|-)[u]N ( x )
     type  := (u|s|x)[8|16|32|64] | char | string | ustring | symbol | bWIDTH@OFFSET/CONTAINER, each also with [N]
 
 Source: perf-probe(1); Documentation/trace/kprobetrace.rst. Names of members come after ``var``; the kernel's own terms
@@ -37,7 +37,7 @@ _TYPE = re.compile(
 )
 _TYPES = "u8 to u64, s8 to s64, x8 to x64, u, s, x, char, string, ustring, symbol, b<width>@<offset>/<container>"
 _NOT_WORD = re.compile(r"\W")
-_SPECIALS = "$retval, $comm, $stack, $stackN, $argN, $vars and $params"
+_SPECIALS = "$retval, $comm, $stack, $stackN, $argN, $goid, $vars and $params"
 
 
 def parse(text: str) -> ProbeDef:
@@ -115,6 +115,8 @@ def last_name(x: Fetch) -> str:
             return name.rpartition("::")[2]
         case Element() | Star():
             return last_name(x.x)
+        case Known(kind="goid"):
+            return "goid"
         case _:
             return ""
 
@@ -185,7 +187,7 @@ def _register(s: Scanner, start: int) -> Fetch:
 
 def _special(s: Scanner, start: int) -> Fetch:
     name = s.match(NAME)
-    if name in ("retval", "comm", "stack"):
+    if name in ("retval", "comm", "stack", "goid"):
         return Known(name)  # type: ignore[arg-type]
     numbered = re.fullmatch(r"(stack|arg)(\d{1,4})", name)
     if not numbered or (numbered[1] == "arg" and not int(numbered[2])):
