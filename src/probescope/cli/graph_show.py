@@ -40,7 +40,7 @@ def show(args: argparse.Namespace, source: Calls, write: Write) -> int:
     for line in source.told():
         tell(line)
     if not seen:
-        tell("none of these functions was called meanwhile")
+        tell(f"none of these functions {'took so long' if args.threshold else 'was called'} meanwhile")
     return int(source.exit_code)
 
 

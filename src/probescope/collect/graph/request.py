@@ -15,6 +15,10 @@ Way = Literal["auto", "ftrace", "fentry", "kprobe", "syscalls"]
 WAYS: tuple[Way, ...] = ("auto", "ftrace", "fentry", "kprobe", "syscalls")
 
 
+ARGS = "funcgraph-args"
+"""The option of the kernel's tracer that records what functions are given (6.15)."""
+
+
 @dataclass(frozen=True, slots=True)
 class GraphRequest:
     """``roots``: patterns of functions, of ``binary`` if there is one; ``only``: trace nothing else; ``notrace``: leave

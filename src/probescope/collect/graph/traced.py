@@ -9,7 +9,11 @@ from probescope.collect.ftrace.names import Names
 from probescope.collect.ftrace.run import FtraceRun, Target
 from probescope.collect.ftrace.setup import EventSetup, Setup
 from probescope.collect.graph import functions
+from probescope.collect.graph.request import ARGS
 from probescope.formats.tracing.graph import ENTRIES, EXIT
+from probescope.frozen import replace
+from probescope.kernel import tracefs
+from probescope.kernel.host import host
 
 if TYPE_CHECKING:
     from probescope.collect.graph.kept import Kept
@@ -23,6 +27,9 @@ class TracedCalls:
     at once. ``looks`` is for who merges it with another stream. Raises what ``FtraceRun`` raises."""
 
     def __init__(self, request: GraphRequest, roots: tuple[str, ...], say: Callable[[str], None]) -> None:
+        if ARGS in request.options and not host().exists(f"{tracefs.find_root()}/options/{ARGS}"):
+            say("this kernel does not record what functions are given: it has no CONFIG_FUNCTION_TRACE_ARGS (6.15)")
+            request = replace(request, options=tuple(o for o in request.options if o != ARGS))
         self.request, self._say = request, say
         self.names = Names()
         self.events: tuple[EventType, ...] = ()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from probescope.collect.graph import probed
+from probescope.collect.graph.request import ARGS
 from probescope.errors import UsageError
 from probescope.kernel import tracefs
 from probescope.kernel.host import host
@@ -52,6 +53,7 @@ def calls(request: GraphRequest, make: MakeSession, say: Callable[[str], None]) 
     if request.via == "auto":
         what = "system calls by their tracepoints" if way == "syscalls" else f"{way} probes at {', '.join(patterns)}"
         say(f"this kernel has no function_graph: {what}")
+    _left_out(request, say)
     return probed.ProbedCalls([*user, *probed.kernel_pairs(way, patterns)], request, make)
 
 
@@ -65,7 +67,22 @@ def _of_kernel(request: GraphRequest, make: MakeSession, say: Callable[[str], No
         raise _nothing(request.roots)
     if request.via == "auto":
         say(f"this kernel has no function_graph: {way} probes at the named functions, not at what they call")
+    _left_out(request, say)
     return probed.ProbedCalls(probed.kernel_pairs(way, request.roots or request.only), request, make)
+
+
+def _left_out(request: GraphRequest, say: Callable[[str], None]) -> None:
+    """What only function_graph can do, and was asked of probes."""
+    asked = {
+        "-n": request.notrace,
+        "--args": ARGS in request.options,
+        "-O": set(request.options) - {ARGS},
+        "-e": request.events,
+        "-o FILE.dat": request.keep,
+    }
+    names = [name for name, wanted in asked.items() if wanted]
+    if names:
+        say(f"only function_graph has {', '.join(names)}: left out")
 
 
 def _way(request: GraphRequest) -> str:
