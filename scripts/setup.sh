@@ -37,7 +37,9 @@ if ! fits .venv/bin/python || ! .venv/bin/python -m pip --version >/dev/null 2>&
     rm -rf .venv
     "$python" -m venv .venv
 fi
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+PROBESCOPE_PAGE=0 .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+# npm comes with pyright's wheel; without a registry of packages there is no page, and all else works
+.venv/bin/python web/build.py --dev || say "probescope timeline will say that its page is missing"
 # compiled once here, so that a start of the command line never pays for it
 env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m compileall -q src
 touch .venv/.ready

@@ -9,8 +9,8 @@ import { fromHash, toHash } from "./state/hash";
 import { FRESH, type Picked, type State } from "./state/state";
 import { Store } from "./state/store";
 import { Tiles } from "./tiles/cache";
-import { type Range, clamp, span } from "./time/view";
-import { type Row, pinnedRows, rowsOf, totalHeight } from "./tracks/rows";
+import { clamp, type Range, span } from "./time/view";
+import { pinnedRows, type Row, rowsOf, totalHeight } from "./tracks/rows";
 import { Tree } from "./tracks/tree";
 
 /** What is seen and gone again: no part of a session. */

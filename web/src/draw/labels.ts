@@ -16,7 +16,7 @@ function widthOf(context: CanvasRenderingContext2D, text: string, font: string):
 }
 
 /** As much of a text as fits, with an ellipsis where it was cut; nothing if that would be no help. */
-export function fit(text: string, width: number, room: number): string {
+export function shorten(text: string, width: number, room: number): string {
   if (width <= room) return text;
   const letters = Math.floor((text.length * room) / width) - 1;
   return letters < 2 ? "" : `${text.slice(0, letters)}…`;
@@ -37,7 +37,7 @@ export function drawLabels(context: CanvasRenderingContext2D, labels: Label[], f
   context.textAlign = "left";
   for (const { text, x0, x1, y } of labels) {
     const room = x1 - x0 - 6;
-    const cut = fit(text, widthOf(context, text, font), room);
+    const cut = shorten(text, widthOf(context, text, font), room);
     if (cut) context.fillText(cut, Math.round(x0) + 4, y);
   }
 }

@@ -1,7 +1,8 @@
 /** What lies over the tracks and moves with the pointer: selection, markers, the picked slice, arrows. */
+
+import type { Selection } from "../state/state";
 import { duration } from "../time/format";
 import { type Range, span } from "../time/view";
-import type { Selection } from "../state/state";
 import type { Theme } from "./theme";
 
 export interface Arrow {

@@ -51,8 +51,8 @@ export function slices(
   for (let i = 0; i < start.length; i++) {
     const from = (start[i]! - scale.start) / scale.perPixel;
     const to = (end[i]! - scale.start) / scale.perPixel;
-    const x0 = from > low ? from : low;
-    const x1 = to < high ? to : high;
+    const x0 = Math.max(from, low);
+    const x1 = Math.min(to, high);
     if (x1 < x0 || x0 >= high || (x1 <= low && to < low)) continue;
     const base = lanes[depth ? depth[i]! : 0] ?? -1;
     const colour = colours[i]!;

@@ -46,7 +46,8 @@ export function drawRuler(c: CanvasRenderingContext2D, s: Strip, view: Range): v
   }
   c.fillStyle = s.theme.dim;
   const minor = niceStep(step / 5);
-  for (let t = Math.ceil(view.start / minor) * minor; t <= view.end; t += minor) c.fillRect(Math.round(x(t)), s.height - 3, 1, 3);
+  for (let t = Math.ceil(view.start / minor) * minor; t <= view.end; t += minor)
+    c.fillRect(Math.round(x(t)), s.height - 3, 1, 3);
   c.font = "11px system-ui, sans-serif";
   c.textBaseline = "alphabetic";
   c.textAlign = "left";

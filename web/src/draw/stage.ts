@@ -1,14 +1,14 @@
 /** Draws the rows of tracks: pixels from tiles, then texts, and says which tiles are wanted. */
 import type { Source } from "../source/types";
 import type { Tile, Tiles, Wanted } from "../tiles/cache";
-import { type Place, covering, levelFor } from "../tiles/grid";
-import { type Range, span } from "../time/view";
+import { covering, levelFor, type Place } from "../tiles/grid";
 import { ticks } from "../time/ticks";
-import { FLAG, type TrackKind, kindOf } from "../tracks/kinds";
+import { type Range, span } from "../time/view";
+import { FLAG, kindOf, type TrackKind } from "../tracks/kinds";
 import { GAP, type Row } from "../tracks/rows";
-import { type Label, drawLabels } from "./labels";
+import { drawLabels, type Label } from "./labels";
 import { bandsOf, coloursOf } from "./paint";
-import { type Scale, type Slices, area, columns, density, slices } from "./raster";
+import { area, columns, density, type Scale, type Slices, slices } from "./raster";
 import { Strip } from "./strip";
 import type { Theme } from "./theme";
 
@@ -173,7 +173,8 @@ export class Stage {
           if (start![i]! < clip.start && clip.start > scale.start) return;
           if (bands && kind.style === "state" && bands[i]) return;
           const y = top + (kind.style === "nested" ? (depth?.[i] ?? 0) * height : 0);
-          if (kind.style === "task" && flags && flags[i]! & FLAG.preempted) this.marks.push(x1, y + ratio, height - ratio);
+          if (kind.style === "task" && flags && flags[i]! & FLAG.preempted)
+            this.marks.push(x1, y + ratio, height - ratio);
           const text = this.source.name(name?.[i] ?? 0);
           if (text) labels.push({ text, x0, x1, y: y + height / 2 + ratio / 2 });
         });

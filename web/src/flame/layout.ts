@@ -32,7 +32,9 @@ export function boxes(f: Flame, zoomed: number, least: number): FlameBox[] {
   const found: FlameBox[] = [];
   const above: number[] = [];
   for (let i = zoomed; i >= 0; i = f.parent[i]!) above.unshift(i);
-  above.slice(0, -1).forEach((node, depth) => found.push({ node, depth, x0: 0, x1: 1 }));
+  above.slice(0, -1).forEach((node, depth) => {
+    found.push({ node, depth, x0: 0, x1: 1 });
+  });
   const first = zoomed >= 0 ? [zoomed] : roots.sort(heavier);
   const whole = first.reduce((sum, i) => sum + f.total[i]!, 0) || 1;
   const open: FlameBox[] = [];

@@ -38,11 +38,10 @@ export function mark(app: App, which: "a" | "b"): void {
   app.say(`marker ${which.toUpperCase()} at ${exact(at)}${delta}`);
 }
 
-export function swapToMarkers(app: App): void {
+export function selectMarked(app: App): void {
   const { a, b } = app.state.get();
-  if (a === null || b === null) return app.say("set both markers first: keys [ and ]");
-  const selection = { start: Math.min(a, b), end: Math.max(a, b), tracks: null };
-  app.state.set({ selection });
+  if (a === null || b === null) app.say("set both markers first: keys [ and ]");
+  else app.state.set({ selection: { start: Math.min(a, b), end: Math.max(a, b), tracks: null } });
 }
 
 /** What Escape does: one thing after the other, the nearest first. */

@@ -90,7 +90,7 @@ export const COMMANDS: readonly Command[] = [
   { title: "Find a track", keys: ["T"], group: "Tracks", run: () => focus("track-find") },
   { title: "Set marker A", keys: ["[", "1"], group: "Mark and select", run: (app) => act.mark(app, "a") },
   { title: "Set marker B", keys: ["]", "2"], group: "Mark and select", run: (app) => act.mark(app, "b") },
-  { title: "Select from A to B", keys: ["m"], group: "Mark and select", run: act.swapToMarkers },
+  { title: "Select from A to B", keys: ["m"], group: "Mark and select", run: act.selectMarked },
   {
     title: "Select what is on the screen",
     keys: ["v"],

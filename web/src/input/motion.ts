@@ -1,6 +1,6 @@
 /** Movement over time: held keys, and views that glide to where they were sent. */
 import type { App } from "../app";
-import { type Range, clamp, pan, span, zoom } from "../time/view";
+import { clamp, pan, type Range, span, zoom } from "../time/view";
 
 export type Direction = "left" | "right" | "in" | "out";
 

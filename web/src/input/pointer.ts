@@ -52,7 +52,10 @@ export function listenToPointer(app: App, canvas: HTMLElement): () => void {
   const move = (e: PointerEvent): void => {
     const [x, y] = place(e);
     app.motion.pointer = timeAt(app, x);
-    if (!drag) return hover(x, y, e);
+    if (!drag) {
+      hover(x, y, e);
+      return;
+    }
     if (!drag.moved && Math.hypot(x - drag.x, y - drag.y) < CLICK) return;
     drag.moved = true;
     canvas.classList.toggle("panning", drag.mode === "pan");

@@ -1,11 +1,11 @@
 /** What is under a point of the tracks. */
 import type { App } from "../app";
 import type { Picked } from "../state/state";
-import { type Place, levelFor } from "../tiles/grid";
+import { levelFor, type Place } from "../tiles/grid";
 import { hit } from "../tiles/hit";
 import { duration, short } from "../time/format";
 import { span } from "../time/view";
-import { FLAG, STATE, STATE_NAMES, kindOf } from "../tracks/kinds";
+import { FLAG, kindOf, STATE, STATE_NAMES } from "../tracks/kinds";
 import { type Row, rowAt } from "../tracks/rows";
 
 /** Pixels beside a thing that still count as on it. */

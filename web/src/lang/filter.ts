@@ -9,7 +9,7 @@ export function quote(text: string): string {
 export function both(one: string, other: string): string {
   if (!one.trim()) return other;
   if (!other.trim()) return one;
-  return `(${one}) and ${other}`;
+  return `(${one}) and (${other})`;
 }
 
 /** A filter for what a track is of, or nothing where there is none. */

@@ -98,7 +98,10 @@ export class SocketSource implements Source {
   private receive(reply: Reply): void {
     const { id, names } = reply.head as { id: number; names?: Record<string, string> };
     if (names) for (const [key, text] of Object.entries(names)) this.names.set(Number(key), oneLine(text));
-    if (id === 0) return this.heard(reply.head as unknown as Push);
+    if (id === 0) {
+      this.heard(reply.head as unknown as Push);
+      return;
+    }
     this.sent.delete(id);
     const open = this.open.get(id);
     this.open.delete(id);

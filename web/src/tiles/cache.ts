@@ -6,7 +6,7 @@
  */
 import type { Source, Typed } from "../source/types";
 import type { Range } from "../time/view";
-import { type Place, TILE, coarser, finer, rangeOf } from "./grid";
+import { coarser, finer, type Place, rangeOf, TILE } from "./grid";
 import { Lru, type Sized } from "./lru";
 
 export interface Tile extends Sized {

@@ -57,14 +57,17 @@ export function Details() {
               </button>
             </>
           )}
-          {head?.related?.map((r, i) => <Link key={`${r.label} ${i}`} r={r} />)}
+          {head?.related?.map((r, i) => (
+            <Link key={`${r.label} ${i}`} r={r} />
+          ))}
         </div>
       </div>
       {!!head?.stack?.length && (
         <ol class="stack" aria-label="Stack, innermost frame first">
           {head.stack.map((frame, i) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: the same frame may be in a stack twice
-            <li key={i}>{typeof frame === "object" ? frame.name : typeof frame === "number" ? app.source.name(frame) : frame}</li>
+            <li key={i}>
+              {typeof frame === "object" ? frame.name : typeof frame === "number" ? app.source.name(frame) : frame}
+            </li>
           ))}
         </ol>
       )}
@@ -107,14 +110,19 @@ function OfTrack() {
         <h2>{track.name}</h2>
         <dl>
           {track.sub && <Pair name="is" text={track.sub} />}
-          {track.busy !== undefined && track.busy > 0 && <Pair name="busy" text={`${(track.busy * 100).toFixed(2)} %`} />}
+          {track.busy !== undefined && track.busy > 0 && (
+            <Pair name="busy" text={`${(track.busy * 100).toFixed(2)} %`} />
+          )}
         </dl>
         {filter && (
           <div class="line">
             <button type="button" onClick={() => app.state.set({ filter })}>
               Only this
             </button>
-            <button type="button" onClick={() => app.state.set({ filter: both(app.state.get().filter, `not ${filter}`) })}>
+            <button
+              type="button"
+              onClick={() => app.state.set({ filter: both(app.state.get().filter, `not ${filter}`) })}
+            >
               All but this
             </button>
           </div>

@@ -1,7 +1,7 @@
 /** The list of events, in step with the graph: a row takes the graph to its time, the graph takes the list to its own. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { pick } from "../input/actions";
-import { quote } from "../lang/filter";
+import { both, quote } from "../lang/filter";
 import { count, exact } from "../time/format";
 import { around } from "../time/view";
 import { useApp, useChosen, useUi } from "./hooks";
@@ -46,7 +46,10 @@ export function Events() {
         <span>Task</span>
         <span>Event</span>
         <span>
-          What <i class="dim" data-testid="event-total">{pages.loaded ? `${count(pages.total)} events` : ""}</i>
+          What{" "}
+          <i class="dim" data-testid="event-total">
+            {pages.loaded ? `${count(pages.total)} events` : ""}
+          </i>
         </span>
       </div>
       <div
@@ -86,7 +89,10 @@ function useFollow(pages: EventPages, go: (row: number) => void): void {
     const ts = cursor !== null && cursor >= view.start && cursor <= view.end ? cursor : view.start;
     const timer = setTimeout(async () => {
       try {
-        const { head } = await app.source.ask<{ row: number }>("locate", { filter: pages.filter, ts: Math.max(0, Math.round(ts)) });
+        const { head } = await app.source.ask<{ row: number }>("locate", {
+          filter: pages.filter,
+          ts: Math.max(0, Math.round(ts)),
+        });
         go(head.row);
       } catch {
         // the list stays where it is
@@ -103,10 +109,18 @@ function take(app: ReturnType<typeof useApp>, row: EventRow): void {
   pick(app, picked);
 }
 
-function keys(e: KeyboardEvent, app: ReturnType<typeof useApp>, pages: EventPages, first: number, shown: number, go: (row: number) => void): void {
+function keys(
+  e: KeyboardEvent,
+  app: ReturnType<typeof useApp>,
+  pages: EventPages,
+  first: number,
+  shown: number,
+  go: (row: number) => void,
+): void {
   const { picked } = app.state.get();
   let at = -1;
-  for (let i = first; i < first + shown && at < 0; i++) if (picked?.kind === "event" && pages.row(i)?.[0] === picked.id) at = i;
+  for (let i = first; i < first + shown && at < 0; i++)
+    if (picked?.kind === "event" && pages.row(i)?.[0] === picked.id) at = i;
   const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: shown - 1, PageUp: 1 - shown };
   const by = steps[e.key];
   if (e.key === "Home") go(0);
@@ -135,7 +149,6 @@ function Row({ row, at, total }: { row: EventRow | undefined; at: number; total:
       aria-setsize={total}
       onClick={() => take(app, row)}
       onDblClick={() => app.motion.go(around({ start: ts - 1e5, end: ts + 1e5 }))}
-      onKeyDown={() => {}}
     >
       <span class="number">{exact(ts).replace(" s", "")}</span>
       <span class="number">
@@ -156,15 +169,12 @@ function Row({ row, at, total }: { row: EventRow | undefined; at: number; total:
 function Narrow({ text, label }: { text: string; label: string }) {
   const app = useApp();
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: a shortcut of what the filter's field does
-    // biome-ignore lint/a11y/useKeyWithClickEvents: as above
     <span
       title={`${label}\nAlt+click: only ${text}`}
       onClick={(e) => {
         if (!e.altKey) return;
         e.stopPropagation();
-        const { filter } = app.state.get();
-        app.state.set({ filter: filter ? `(${filter}) and ${text}` : text });
+        app.state.set({ filter: both(app.state.get().filter, text) });
       }}
     >
       {label}
@@ -172,7 +182,19 @@ function Narrow({ text, label }: { text: string; label: string }) {
   );
 }
 
-function Bar({ total, height, top, most, go }: { total: number; height: number; top: number; most: number; go: (row: number) => void }) {
+function Bar({
+  total,
+  height,
+  top,
+  most,
+  go,
+}: {
+  total: number;
+  height: number;
+  top: number;
+  most: number;
+  go: (row: number) => void;
+}) {
   const ref = useRef<HTMLDivElement>(null);
   const inner = Math.min(total * ROW, MOST_HEIGHT);
   const room = Math.max(1, inner - height);

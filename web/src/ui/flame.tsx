@@ -1,8 +1,8 @@
 /** The flame graph of the selection: a click goes into a frame, Escape or a click on what is above goes out again. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { HUES, css, hash } from "../draw/colours";
+import { css, HUES, hash } from "../draw/colours";
 import { drawLabels } from "../draw/labels";
-import { type Flame as Tree, type FlameBox, boxes, pathOf, wholeOf } from "../flame/layout";
+import { boxes, type FlameBox, pathOf, type Flame as Tree, wholeOf } from "../flame/layout";
 import { count, duration } from "../time/format";
 import { Canvas, type Drawn } from "./canvas";
 import { asked, useApp, useAsk, useScope } from "./hooks";
@@ -35,7 +35,12 @@ export function Flame() {
     <div class="flame">
       <div class="line">
         <ScopeLine scope={scope} busy={busy} />
-        <input type="search" placeholder="Highlight" aria-label="Highlight frames" onInput={(e) => setText(e.currentTarget.value)} />
+        <input
+          type="search"
+          placeholder="Highlight"
+          aria-label="Highlight frames"
+          onInput={(e) => setText(e.currentTarget.value)}
+        />
         {zoomed >= 0 && (
           <button type="button" onClick={() => setZoomed(-1)}>
             Whole graph
@@ -86,7 +91,13 @@ function Graph({ tree, zoomed, text, at, setAt, zoom, about, name }: GraphProps)
     e.stopPropagation();
   };
   return (
-    <div class="scroll" tabIndex={0} role="application" aria-label="Flame graph: arrow keys walk, Enter goes into a frame" onKeyDown={keys}>
+    <div
+      class="scroll"
+      tabIndex={0}
+      role="application"
+      aria-label="Flame graph: arrow keys walk, Enter goes into a frame"
+      onKeyDown={keys}
+    >
       <div
         class="flame-graph"
         ref={ref}
@@ -99,13 +110,24 @@ function Graph({ tree, zoomed, text, at, setAt, zoom, about, name }: GraphProps)
           zoom(i === zoomed ? -1 : i);
         }}
       >
-        <Canvas class="fill" draw={(d) => draw(d, list, at, text.toLowerCase(), name, app)} label={`${list.length} frames`} />
+        <Canvas
+          class="fill"
+          draw={(d) => draw(d, list, at, text.toLowerCase(), name, app)}
+          label={`${list.length} frames`}
+        />
       </div>
     </div>
   );
 }
 
-function draw(d: Drawn, list: FlameBox[], at: number, text: string, name: (i: number) => string, app: ReturnType<typeof useApp>) {
+function draw(
+  d: Drawn,
+  list: FlameBox[],
+  at: number,
+  text: string,
+  name: (i: number) => string,
+  app: ReturnType<typeof useApp>,
+) {
   const { context: c, ratio, width, height } = d;
   const { theme } = app;
   c.setTransform(1, 0, 0, 1, 0, 0);

@@ -41,7 +41,11 @@ export function Help() {
         {groups.map((g) => (
           <section key={g}>
             <h3>{g}</h3>
-            <dl>{COMMANDS.filter((c) => c.group === g).map((c) => <Key key={c.title} command={c} />)}</dl>
+            <dl>
+              {COMMANDS.filter((c) => c.group === g).map((c) => (
+                <Key key={c.title} command={c} />
+              ))}
+            </dl>
           </section>
         ))}
         <section>
@@ -71,9 +75,9 @@ export function Help() {
         <section>
           <h3>Filters</h3>
           <p>
-            <code>task == "bash"</code>, <code>event ~ "sched:*"</code>, <code>cpu in 0,2-3</code>, <code>pid == 12</code>,{" "}
-            <code>prev_prio &lt; 100</code>, with <code>and</code>, <code>or</code>, <code>not</code> and parentheses. Alt and a click
-            on a value of the list narrows the filter to it.
+            <code>task == "bash"</code>, <code>event ~ "sched:*"</code>, <code>cpu in 0,2-3</code>,{" "}
+            <code>pid == 12</code>, <code>prev_prio &lt; 100</code>, with <code>and</code>, <code>or</code>,{" "}
+            <code>not</code> and parentheses. Alt and a click on a value of the list narrows the filter to it.
           </p>
         </section>
       </div>

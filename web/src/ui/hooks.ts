@@ -2,7 +2,7 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import type { App, Ui } from "../app";
-import { Refused, type Reply } from "../source/types";
+import type { Refused, Reply } from "../source/types";
 import type { State } from "../state/state";
 import type { Store } from "../state/store";
 

@@ -24,7 +24,11 @@ export function Latency() {
     <div class="latency">
       <div class="line">
         <ScopeLine scope={scope} busy={busy} />
-        <select aria-label="What is measured" value={what} onChange={(e) => setWhat(e.currentTarget.value as keyof typeof WHAT)}>
+        <select
+          aria-label="What is measured"
+          value={what}
+          onChange={(e) => setWhat(e.currentTarget.value as keyof typeof WHAT)}
+        >
           {Object.entries(WHAT).map(([value, text]) => (
             <option key={value} value={value}>
               {text}
@@ -40,7 +44,17 @@ export function Latency() {
   );
 }
 
-function Bars({ edges, counts, total, head }: { edges: Float64Array; counts: Float64Array; total: number; head: Head }) {
+function Bars({
+  edges,
+  counts,
+  total,
+  head,
+}: {
+  edges: Float64Array;
+  counts: Float64Array;
+  total: number;
+  head: Head;
+}) {
   const most = counts.reduce((a, b) => Math.max(a, b), 0);
   return (
     <div class="histogram">

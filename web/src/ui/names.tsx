@@ -9,7 +9,9 @@ const idOf = (row: Row): string => `row-${row.pinned ? "pin-" : ""}${row.track?.
 
 export function Names() {
   const app = useApp();
-  const [rows, pinned, scroll, height, active] = useUi((u) => [u.rows, u.pinned, u.scroll, u.height, u.active] as const);
+  const [rows, pinned, scroll, height, active] = useUi(
+    (u) => [u.rows, u.pinned, u.scroll, u.height, u.active] as const,
+  );
   const top = app.pinnedHeight;
   const shown = rows.filter((r) => r.y + r.height > scroll && r.y < scroll + height - top);
   const focused = shown.find((r) => r.track?.id === active) ?? pinned.find((r) => r.track?.id === active);
@@ -63,7 +65,6 @@ function Name({ row, y, active, at }: { row: Row; y: number; active: boolean; at
       aria-label={`${track.name} ${track.sub ?? ""}, ${kind.about}`}
       onClick={(e) => click(app, track, e)}
       onDblClick={() => track.children && toggle(app, track)}
-      onKeyDown={() => {}}
     >
       {track.children && !row.pinned ? (
         <button
@@ -85,6 +86,7 @@ function Name({ row, y, active, at }: { row: Row; y: number; active: boolean; at
         {track.name}
       </span>
       {track.sub && <span class="sub">{track.sub}</span>}
+      <span class="gap" />
       {track.busy !== undefined && track.busy > 0 && <Busy track={track} />}
       <Pin track={track} />
     </div>

@@ -50,7 +50,12 @@ function Finder() {
         disabled={app.source.fixed}
         onInput={(e) => app.state.set({ trackFind: e.currentTarget.value })}
       />
-      <select aria-label="Order of tracks" value={sort} disabled={app.source.fixed} onChange={(e) => app.state.set({ sort: e.currentTarget.value })}>
+      <select
+        aria-label="Order of tracks"
+        value={sort}
+        disabled={app.source.fixed}
+        onChange={(e) => app.state.set({ sort: e.currentTarget.value })}
+      >
         {Object.entries(SORTS).map(([value, name]) => (
           <option key={value} value={value}>
             {name}

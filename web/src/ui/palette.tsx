@@ -19,7 +19,10 @@ export function Palette() {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const ref = useRef<HTMLDialogElement>(null);
-  const { reply } = useAsk<{ tracks: Track[] }>("tracks", text.length > 1 ? { find: text, offset: 0, limit: 6, parent: null } : null);
+  const { reply } = useAsk<{ tracks: Track[] }>(
+    "tracks",
+    text.length > 1 ? { find: text, offset: 0, limit: 6, parent: null } : null,
+  );
   const close = (): void => app.ui.set({ dialog: null });
   useEffect(() => ref.current?.showModal(), []);
   const commands: (Entry & { score: number })[] = COMMANDS.map((c) => ({

@@ -77,7 +77,6 @@ function Edge() {
   const from = useRef<{ y: number; panel: number } | null>(null);
   const set = (height: number): void => app.state.set({ panel: Math.max(LEAST, Math.min(height, innerHeight * 0.7)) });
   return (
-    // biome-ignore lint/a11y/useAriaPropsSupportedByRole: a separator that can be moved has a value
     <div
       class="edge"
       role="separator"
@@ -130,4 +129,3 @@ function Losses() {
     </ul>
   );
 }
-

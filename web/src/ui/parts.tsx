@@ -1,9 +1,10 @@
 /** Small things that several tabs have. */
-import { count, duration, exact, short } from "../time/format";
-import { Refused } from "../source/types";
-import { useApp } from "./hooks";
-import type { Scope } from "./hooks";
+
 import { useState } from "preact/hooks";
+import { Refused } from "../source/types";
+import { count, duration, exact, short } from "../time/format";
+import type { Scope } from "./hooks";
+import { useApp } from "./hooks";
 
 export function Problem({ error, text }: { error: Error; text?: string }) {
   const refused = error instanceof Refused ? error : null;
@@ -35,7 +36,12 @@ export function ScopeLine({ scope, busy }: { scope: Scope; busy: boolean }) {
       {what}: {tracks}
       {duration(scope.end - scope.start)}
       {scope.selected && (
-        <button type="button" class="link" onClick={() => app.state.set({ selection: null })} aria-label="Drop the selection">
+        <button
+          type="button"
+          class="link"
+          onClick={() => app.state.set({ selection: null })}
+          aria-label="Drop the selection"
+        >
           ×
         </button>
       )}
@@ -86,7 +92,10 @@ export function Table({ columns, rows, label, onRow }: TableProps) {
                 class={numbers[i] ? "number" : ""}
                 aria-sort={order?.by === i ? (order.down ? "descending" : "ascending") : "none"}
               >
-                <button type="button" onClick={() => setOrder({ by: i, down: order?.by === i ? !order.down : numbers[i]! })}>
+                <button
+                  type="button"
+                  onClick={() => setOrder({ by: i, down: order?.by === i ? !order.down : numbers[i]! })}
+                >
                   {c.name}
                   {order?.by === i ? (order.down ? " ▾" : " ▴") : ""}
                 </button>
@@ -96,7 +105,6 @@ export function Table({ columns, rows, label, onRow }: TableProps) {
         </thead>
         <tbody>
           {sorted.map((row, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: rows have nothing else that tells them apart
             <tr key={at} class={onRow ? "live" : ""} onClick={onRow && (() => onRow(row))}>
               {row.map((value, i) => (
                 <td key={columns[i]?.name} class={numbers[i] ? "number" : ""}>

@@ -58,12 +58,20 @@ export function Sql() {
             </button>
           )}
           <span class="dim">
-            {busy ? "running…" : result ? `${count(result.rows.length)} rows${result.ms !== undefined ? ` in ${Math.round(result.ms)} ms` : ""}` : ""}
+            {busy
+              ? "running…"
+              : result
+                ? `${count(result.rows.length)} rows${result.ms !== undefined ? ` in ${Math.round(result.ms)} ms` : ""}`
+                : ""}
             {!!result?.cut && `, ${count(result.cut)} more left out`}
           </span>
         </div>
       </div>
-      {error ? <Problem error={error} text={sql} /> : result && <Table columns={columns} rows={result.rows} label="Result" onRow={jump(app, columns)} />}
+      {error ? (
+        <Problem error={error} text={sql} />
+      ) : (
+        result && <Table columns={columns} rows={result.rows} label="Result" onRow={jump(app, columns)} />
+      )}
     </div>
   );
 }
@@ -75,7 +83,10 @@ function jump(app: ReturnType<typeof useApp>, columns: Column[]): ((row: Cell[])
   const long = columns.findIndex((c) => c.name === "dur");
   return (row) => {
     // tables have the recording's own times, the page counts from its first event
-    const start = columns[at]!.unit === "ts" ? Number(row[at]) : Number(BigInt(Math.round(Number(row[at]))) - BigInt(app.opened.origin));
+    const start =
+      columns[at]!.unit === "ts"
+        ? Number(row[at])
+        : Number(BigInt(Math.round(Number(row[at]))) - BigInt(app.opened.origin));
     if (!Number.isFinite(start)) return;
     const end = start + (long >= 0 ? Number(row[long]) || 0 : 0);
     app.state.set({ cursor: start });

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { App } from "../app";
 import { drawOverview, drawRuler } from "../draw/ruler";
 import { timeAt } from "../input/under";
-import { type Range, pan, span, zoom } from "../time/view";
+import { pan, type Range, span, zoom } from "../time/view";
 import { Canvas, type Drawn } from "./canvas";
 import { useApp, useChosen } from "./hooks";
 
@@ -70,6 +70,11 @@ export function Overview() {
       class="overview"
       {...drag}
       role="slider"
+      tabIndex={0}
+      onKeyDown={(e) => {
+        const by = { ArrowLeft: -0.25, ArrowRight: 0.25 }[e.key];
+        if (by) app.motion.go(pan(app.state.get().view, span(app.state.get().view) * by));
+      }}
       aria-label="What is on the screen, of the whole recording"
       aria-valuemin={0}
       aria-valuemax={100}

@@ -20,7 +20,11 @@ export function TopBar() {
   const worst = ["error", "warning"].find((s) => losses.some((l) => l.severity === s)) ?? "info";
   return (
     <header>
-      <h1 title={recordings.map((r) => `${r.path} (${r.format}) ${r.host ?? ""} ${r.release ?? ""} ${r.command ?? ""}`).join("\n")}>
+      <h1
+        title={recordings
+          .map((r) => `${r.path} (${r.format}) ${r.host ?? ""} ${r.release ?? ""} ${r.command ?? ""}`)
+          .join("\n")}
+      >
         {title || "probescope"}
       </h1>
       <span class="facts dim">
@@ -42,13 +46,31 @@ export function TopBar() {
       <span class="grow" />
       {!app.source.fixed && <Search />}
       {!app.source.fixed && <Filter />}
-      <button type="button" class="icon" onClick={() => app.ui.set({ dialog: "palette" })} title="Commands (Ctrl+K)" aria-label="Commands">
+      <button
+        type="button"
+        class="icon"
+        onClick={() => app.ui.set({ dialog: "palette" })}
+        title="Commands (Ctrl+K)"
+        aria-label="Commands"
+      >
         ⌘
       </button>
-      <button type="button" class="icon" onClick={() => cycleTheme(app)} title="Dark or light (t)" aria-label="Dark or light">
+      <button
+        type="button"
+        class="icon"
+        onClick={() => cycleTheme(app)}
+        title="Dark or light (t)"
+        aria-label="Dark or light"
+      >
         ◐
       </button>
-      <button type="button" class="icon" onClick={() => app.ui.set({ dialog: "help" })} title="Help (?)" aria-label="Help">
+      <button
+        type="button"
+        class="icon"
+        onClick={() => app.ui.set({ dialog: "help" })}
+        title="Help (?)"
+        aria-label="Help"
+      >
         ?
       </button>
     </header>
@@ -105,14 +127,24 @@ function Search() {
           void search(app, false);
         }}
       />
-      <select aria-label="What to search" value={kind} onChange={(e) => app.state.set({ searchKind: e.currentTarget.value })}>
+      <select
+        aria-label="What to search"
+        value={kind}
+        onChange={(e) => app.state.set({ searchKind: e.currentTarget.value })}
+      >
         {Object.entries(KINDS).map(([value, name]) => (
           <option key={value} value={value}>
             {name}
           </option>
         ))}
       </select>
-      <button type="button" class="icon" title="Previous (N)" aria-label="Previous found" onClick={() => void search(app, false)}>
+      <button
+        type="button"
+        class="icon"
+        title="Previous (N)"
+        aria-label="Previous found"
+        onClick={() => void search(app, false)}
+      >
         ‹
       </button>
       <button type="submit" class="icon" title="Next (n)" aria-label="Next found">

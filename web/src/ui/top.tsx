@@ -13,7 +13,11 @@ export function Top() {
     <div class="top">
       <div class="line">
         <ScopeLine scope={scope} busy={busy} />
-        <select aria-label="What is added up" value={what} onChange={(e) => setWhat(e.currentTarget.value as keyof typeof WHAT)}>
+        <select
+          aria-label="What is added up"
+          value={what}
+          onChange={(e) => setWhat(e.currentTarget.value as keyof typeof WHAT)}
+        >
           {Object.entries(WHAT).map(([value, text]) => (
             <option key={value} value={value}>
               {text}
@@ -22,7 +26,9 @@ export function Top() {
         </select>
       </div>
       {error && <Problem error={error} />}
-      {!error && reply?.head.rows && reply.head.rows.length === 0 && <p class="empty">There is nothing in this range.</p>}
+      {!error && reply?.head.rows && reply.head.rows.length === 0 && (
+        <p class="empty">There is nothing in this range.</p>
+      )}
       {!error && !!reply?.head.rows?.length && (
         <Table columns={reply.head.columns} rows={reply.head.rows} label={WHAT[what]} />
       )}
