@@ -52,15 +52,9 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
     },
     "report": {
         "-b --branch-stack --branch-history --total-cycles": "branches are listed by script -F brstack, not summed up",
-        "--ignore-callees --group-sort-idx --samples --percent-type --socket-filter": "the table has no such choice: "
-        "-S, -d, -c, --pid and -C choose samples",
+        "--ignore-callees": "rows are of the functions that were sampled: -p FUNCTION -s parent sums up by callers",
         "--itrace": _DECODE,
-        "-w --column-widths": "columns are as wide as what is in them; -t SEPARATOR puts something else between them",
-        "--disable-order": "samples are put in order in little memory: it always happens",
-        "--switch-on --switch-off --show-on-off-events": _SWITCH,
-        "--stitch-lbr --show-ref-call-graph": _ONE_LBR,
-        "-M --disassembler-style --asm-raw --objdump --prefix --prefix-strip": "probescope annotate shows instructions",
-        "--raw-trace --pretty": "probescope script prints fields of tracepoints",
+        "--stitch-lbr": _ONE_LBR,
     },
     "script": {
         "-a --all-cpus": "scripts record nothing: probescope record -a -o - | probescope script -i -",
@@ -97,7 +91,9 @@ TAKEN: Mapping[str, Mapping[str, bool]] = {
     "report": {
         "-m --modules": False, "-v --verbose": False, "--demangle-kernel": False, "--full-source-path": False,
         "--ignore-vmlinux": False, "--skip-empty": False, "--source": False, "--stdio-color": True, "--tui": False,
-        "-I --show-info": False, "--show-cpu-utilization": False,
+        "--show-cpu-utilization": False, "--disable-order": False, "--samples": True, "--percent-type": True,
+        "-M --disassembler-style": True, "--asm-raw": False, "--objdump": True, "--prefix": True, "--prefix-strip": True,
+        "--show-ref-call-graph": False, "--pretty": True,
     },
     "script": {
         "-v --verbose": False, "--demangle-kernel": False, "--full-source-path": False, "--show-kernel-path": False,

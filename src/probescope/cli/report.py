@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from probescope.cli.parsing import Parser, add_jobs, offers
 from probescope.cli.perf_options import add_perf_options
 from probescope.cli.report_summaries import add_summaries
+from probescope.cli.script_more import add_switches
 from probescope.cli.symbols import add_symbols
 from probescope.errors import UsageError
 
@@ -67,6 +68,9 @@ def _looks(p: argparse.ArgumentParser) -> None:
     p.add_argument("--show-total-period", action="store_true", help="weights too")
     p.add_argument("--showcpuutilization", action="store_true", help="shares of user and kernel too")
     p.add_argument("-t", "--field-separator", default="", metavar="TEXT", help="between columns, instead of blanks")
+    p.add_argument("-w", "--column-widths", metavar="N,...", help="of the first columns; 0: as what is in them")
+    p.add_argument("--raw-trace", action="store_true", help="with -s trace: the values of all fields")
+    p.add_argument("--group-sort-idx", type=int, default=0, metavar="N", help="rows by the N-th event of a group")
     p.add_argument("--percent-limit", type=float, metavar="PERCENT", help="leave out lesser rows and branches")
     p.add_argument("--percentage", choices=("relative", "absolute"), default="absolute", help="of what filters leave?")
     p.add_argument("--hierarchy", action="store_true", help="a tree of the keys")
@@ -83,6 +87,7 @@ def _told(p: argparse.ArgumentParser) -> None:
     from argparse import SUPPRESS
 
     p.add_argument("--header", action="store_true", help="what the file tells of itself, too")
+    p.add_argument("-I", "--show-info", action="store_true", help="with --header: what is known of the machine")
     p.add_argument("--header-only", action="store_true", help="that alone")
     p.add_argument("--stats", action="store_true", help="numbers of records by type")
     p.add_argument("--tasks", action="store_true", help="the processes and threads that are told of")
@@ -100,6 +105,8 @@ def _filters(p: argparse.ArgumentParser) -> None:
     p.add_argument("--pid", metavar="LIST", help="only of these processes")
     p.add_argument("--tid", metavar="LIST", help="only of these threads")
     p.add_argument("-C", "--cpu", metavar="LIST", help="only on these CPUs: 0,2-3")
+    p.add_argument("--socket-filter", type=int, metavar="N", help="only on CPUs of this socket")
+    add_switches(p)
     p.add_argument("--time", metavar="A,B", help="only between these times: seconds, 10%%-20%%, 10%%/2")
 
 

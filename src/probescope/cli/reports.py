@@ -7,7 +7,9 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from probescope.cli.parsing import jobs_of
+from probescope.cli.parsing import cpu_list, jobs_of
+from probescope.cli.report_texts import Texts
+from probescope.cli.script_more import switching
 from probescope.errors import UsageError
 from probescope.frozen import replace
 from probescope.views.reporting.graph import Style, parse_style
@@ -60,11 +62,12 @@ class Block:
             args.symbol_filter or "",
             args.ns,
             tuple(c.name for c in self.columns if isinstance(c, Sum)) if args.fields and not args.sort else (),
+            max(args.group_sort_idx, 0),
         )
         needed = self.wanted.columns()
         if any(c.name.startswith("overhead_") and c.name != "overhead_children" for c in self.columns):
             needed.append("mode")
-        self.sums = Sums(opened.told, kinds, needed, _Texts(opened), _quantum(args.time_quantum))
+        self.sums = Sums(opened.told, kinds, needed, Texts(opened, plain=args.raw_trace), _quantum(args.time_quantum))
 
     def _columns(self, args: Namespace) -> tuple[Key | Sum, ...]:
         if args.fields:
@@ -99,6 +102,7 @@ class Report:
             raise UsageError(f"'{args.parent}' is no regular expression: {e}") from e
         self._known = -1
         self._keep = self._filters()
+        self._switch = switching(opened, args)
         self._settle()
 
     def _settle(self) -> None:
@@ -130,7 +134,8 @@ class Report:
         """By several processes where there are stacks: what else is summed costs less than their start."""
         self.opened.told.summed = self._alike()
         worth = all(b.sums.shared for b in self.blocks) and any("stack" in b.sums.columns for b in self.blocks)
-        self.opened.sums(self._add, self._part, self._join, jobs_of(self.args) if worth else 1)
+        alone = not worth or self._switch is not None
+        self.opened.sums(self._add, self._part, self._join, 1 if alone else jobs_of(self.args))
 
     def _add(self, batch: ToldBatch) -> None:
         from probescope.model.recording import LostEvents
@@ -149,6 +154,8 @@ class Report:
             import numpy as np
 
             both = np.intersect1d(kept, whole, assume_unique=True)
+        if self._switch is not None:
+            both = whole = self._switch(batch, both)
         for block in self.blocks:
             relative = self.args.percentage == "relative" or kept is None
             block.sums.add(batch, both, both if relative else (whole if whole is not None else _all(batch)))
@@ -175,14 +182,14 @@ class Report:
     def _alike(self) -> bool:
         """Whether samples that differ in time, CPU and what they carry alone need not be told apart."""
         asked = {c for block in self.blocks for c in block.sums.columns}
-        return not (self.args.cpu or self.args.time) and asked <= _ALIKE
+        return not (self.args.cpu or self.args.time or self._switch) and asked <= _ALIKE
 
     def _filters(self) -> tuple[Callable[[ToldBatch], Column | None], Callable[[ToldBatch], Column | None]]:
         """Samples at other times and on other CPUs are as if they were not there; others are hidden, but are a part
         of the whole (perf-report(1), --percentage)."""
         args = self.args
         return (
-            self.opened.filter(Namespace(cpu=args.cpu, time=args.time)),
+            self.opened.filter(Namespace(cpu=_cpus_of(self.opened, args), time=args.time)),
             self.opened.filter(Namespace(comms=args.comms, pid=args.pid, tid=args.tid)),
         )
 
@@ -223,7 +230,15 @@ class Report:
         rows = self.rows(block)
         args = self.args
         hidden = tuple(key for option, key, _ in _ELIDED if _only(getattr(args, option)))
-        look = Look(block.columns, block.style, args.percent_limit or 0.0, args.field_separator, hidden, args.quiet)
+        look = Look(
+            block.columns,
+            block.style,
+            args.percent_limit or 0.0,
+            args.field_separator,
+            hidden,
+            args.quiet,
+            widths=_widths(args.column_widths),
+        )
         if not args.quiet:
             write(heading(block.names, block.group, sum(block.sums.samples), sum(block.sums.weight), args.time or ""))
         table: Table = Table(rows, look)
@@ -271,39 +286,27 @@ def _object(block: Block, row: Row, event: int) -> dict[str, object]:
     return data
 
 
-class _Texts:
-    """Fields of tracepoints as texts, as they are printed."""
-
-    def __init__(self, opened: Opened) -> None:
-        self._opened = opened
-
-    def __call__(self, told: ToldBatch, kind: int, which: Column, column: str) -> Sequence[str]:
-        if told.batch.raw is None:
-            return [""] * len(which)
-        if column == "trace":
-            return self._opened.traces(told, kind, which)
-        word = column.removeprefix("field ")
-        event, _, name = word.rpartition(".")
-        about = self._opened.recording.events[kind]
-        found = about.field(name)
-        if found is None or (event and event not in {about.name, about.name.partition(":")[2], "*"}):
-            return [""] * len(which)
-        if f"{name}=%" in about.print_fmt:
-            pattern = re.compile(rf"(?:^| ){re.escape(name)}=(\S*)")
-            texts = self._opened.traces(told, kind, which)
-            hits = [pattern.search(t) for t in texts]
-            if all(hits):
-                return [h[1] for h in hits if h]
-        return _plain(self._opened, told, which, found)
+def _cpus_of(opened: Opened, args: Namespace) -> str | None:
+    """Of ``-C``, or of a socket. Raises UsageError."""
+    cpus: str | None = args.cpu
+    if args.socket_filter is None:
+        return cpus
+    topology = opened.recording.features.get("CPU_TOPOLOGY")
+    places = getattr(topology, "cpus", ())
+    found = [str(i) for i, p in enumerate(places) if p.socket == args.socket_filter]
+    if not found:
+        hints = [f"sockets in it: {', '.join(sorted({str(p.socket) for p in places}))}"] if places else []
+        raise UsageError(f"the recording tells of no CPU of socket {args.socket_filter}", hints=hints)
+    if cpus is not None:
+        found = [c for c in found if int(c) in cpu_list(cpus)]
+    return ",".join(found or ["65535"])
 
 
-def _plain(opened: Opened, told: ToldBatch, which: Column, field: RawField) -> list[str]:
-    from probescope.formats.tracing.fields import column
-
-    values = column(opened.records(told, which), field)
-    if not isinstance(values, list):
-        return [str(v) for v in values.tolist()]
-    return [v.hex(" ") if isinstance(v, bytes) else v for v in values]
+def _widths(text: str | None) -> tuple[int, ...]:
+    words = text.split(",") if text else []
+    if not all(w.isascii() and w.isdecimal() and int(w) < 1 << 12 for w in words):
+        raise UsageError(f"'{text}' is no list of widths", hints=["-w 10,20,0,30"])
+    return tuple(map(int, words))
 
 
 def _room(field: RawField) -> int:

@@ -82,11 +82,12 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class MemoryNode:
-    """``blocks``: bit numbers of the memory blocks, as one integer."""
+    """``blocks``: bit numbers of the memory blocks, as one integer; ``block``: bytes of each."""
 
     node: int
     size: int
     blocks: int
+    block: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +189,12 @@ def _version(c: Cursor, version: int) -> None:
 
 def _memory(c: Cursor) -> tuple[MemoryNode, ...]:
     _version(c, c.u64())
-    c.u64()  # bytes of a block
+    block = c.u64()
     nodes: list[MemoryNode] = []
     for _ in range(min(c.u64(), c.left // 24)):
         node, size, bits = c.unpack("QQQ")
         words = c.unpack(f"{_words(c, bits)}Q")
-        nodes.append(MemoryNode(node, size, sum(word << (64 * i) for i, word in enumerate(words))))
+        nodes.append(MemoryNode(node, size, sum(word << (64 * i) for i, word in enumerate(words)), block))
     return tuple(nodes)
 
 

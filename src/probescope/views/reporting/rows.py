@@ -60,7 +60,8 @@ class Row:
 class Wanted:
     """``children``: a row for each function of a stack. ``graph``: "", "caller" or "callee". ``modules`` and
     ``symbols``: only samples that were taken there. ``resolved``: only those whose function has a name. ``holding``:
-    only where the function's name holds this. ``order``: sums that rows are sorted by, if not the usual ones."""
+    only where the function's name holds this. ``order``: sums that rows are sorted by, if not the usual ones.
+    ``by_event``: of a group, the event whose sums come first in that."""
 
     keys: tuple[Key, ...]
     children: bool = False
@@ -73,6 +74,7 @@ class Wanted:
     holding: str = ""
     nanoseconds: bool = False
     order: tuple[str, ...] = ()
+    by_event: int = 0
 
     def columns(self) -> list[str]:
         """What ``Sums`` must tell apart."""
@@ -296,11 +298,14 @@ class Rows:
         """The heaviest first; of equal ones with callees, those that call the others; then by what they are called."""
         w = self.wanted
         out: list[object] = []
+        first = w.by_event if w.by_event < len(row.stats) else 0
+        # perf asks the group's leader last of all, which is never, if another event comes first
+        stats = [row.stats[first], *row.stats[1:first], *row.stats[first + 1 :]]
         if w.children and not w.order:
-            out += [-s.total for s in row.stats]
+            out += [-s.total for s in stats]
             out.append(0 if not w.graph else -row.depth if w.graph == "caller" else row.depth)
         for name in w.order or ("overhead",):
-            out += [-s.sum(name) for s in row.stats]
+            out += [-s.sum(name) for s in stats]
         for key, value in zip(w.keys, row.values, strict=True):
             order = (1, value.order) if isinstance(value.order, str) else (0, value.order)
             out.append(_Down(order) if key.field else order)

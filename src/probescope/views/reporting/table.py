@@ -26,7 +26,8 @@ _SHORT = ((10**9, "G"), (10**6, "M"), (10**3, "K"))
 @dataclass(frozen=True, slots=True)
 class Look:
     """``columns``: sums and keys, from the left. ``least``: rows below this percentage are left out. ``separator``
-    between fields, instead of blanks. ``hidden``: keys that have one value only, which is told above."""
+    between fields, instead of blanks. ``hidden``: keys that have one value only, which is told above.
+    ``widths`` of the first columns, 0 for those that are as wide as what is in them: longer texts are cut."""
 
     columns: tuple[Key | Sum, ...]
     style: Style
@@ -35,6 +36,7 @@ class Look:
     hidden: tuple[str, ...] = ()
     quiet: bool = False
     most_rows: int = 0
+    widths: tuple[int, ...] = ()
 
 
 def short(n: int) -> str:
@@ -62,6 +64,7 @@ class Table:
         self._keys = {k.name: i for i, k in enumerate(rows.wanted.keys)}
         self._events = len(rows.sums.kinds)
         self._whole = rows.sums.weight
+        self._fixed = {c.name: w for c, w in zip(self._columns, look.widths, strict=False) if w > 0}
 
     def text(self) -> Iterator[str]:
         shown = self.shown()
@@ -93,7 +96,9 @@ class Table:
         if self._look.separator:
             yield "# " + self._look.separator.join(self._head(c).strip() for c in self._columns) + "\n"
             return
-        cells = [f"{self._head(c):>{w}}" if _right(c) else f"{self._head(c):<{w}}" for c, w in self._each(widths)]
+        heads = [self._head(c) if isinstance(c, Sum) else self._head(c)[:w] for c, w in self._each(widths)]
+        each = zip(heads, self._columns, widths, strict=True)
+        cells = [f"{head:>{w}}" if _right(c) else f"{head:<{w}}" for head, c, w in each]
         yield "# " + "  ".join(cells) + "\n"
         yield "# " + "  ".join("." * w for w in widths) + "\n#\n"
 
@@ -104,8 +109,11 @@ class Table:
         return "Self" if column.name == "overhead" and self._rows.wanted.children else column.head
 
     def _width(self, column: Key | Sum) -> int:
+        fixed = self._fixed.get(column.name, 0)
         if isinstance(column, Sum):
-            return max(column.width * self._events, len(column.head))
+            return max(fixed or column.width, column.width * self._events if self._events > 1 else 0, len(column.head))
+        if fixed:
+            return fixed
         at = self._keys[column.name]
         texts = [len(printable(r.values[at].text)) for r in self._rows.rows]
         if column.name == "symbol" and any(not r.named for r in self._rows.rows):
@@ -118,9 +126,14 @@ class Table:
         last = len(self._columns) - 1
         for i, (column, width) in enumerate(self._each(widths)):
             if isinstance(column, Sum):
-                cells.append(self.sum(row, column))
+                fixed = self._fixed.get(column.name, 0)
+                cells.append(
+                    self.sum(row, column) if not fixed or separator else self._narrow(row, column, fixed, width)
+                )
                 continue
             text = printable(row.values[self._keys[column.name]].text)
+            if column.name != "symbol" or row.named:
+                text = text[: self._fixed.get(column.name, len(text))]
             if separator:
                 cells.append(text.strip().replace(separator, "."))
             elif column.right:
@@ -137,6 +150,13 @@ class Table:
         width = 0 if separator else column.width - 1
         parts = [100 * s.sum(column.name) / (w or 1) for s, w in zip(row.stats, self._whole, strict=True)]
         return separator.join(f"{p:>{width}.2f}%" for p in parts)
+
+    def _narrow(self, row: Row, column: Sum, width: int, whole: int) -> str:
+        """In a column of a width that was asked for, or of its heading's."""
+        if not column.percent:
+            return "".join(f" {s.sum(column.name):>{max(width - 1, 0)}}" for s in row.stats).ljust(whole)
+        parts = [100 * s.sum(column.name) / (w or 1) for s, w in zip(row.stats, self._whole, strict=True)]
+        return "".join(f" {p:>{max(width - 2, 0)}.2f}%" for p in parts).ljust(whole)
 
 
 def _right(column: Key | Sum) -> bool:

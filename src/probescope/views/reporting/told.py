@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from probescope.model.recording import MappedFile, Named, Started
@@ -16,6 +16,7 @@ from probescope.model.visible import printable
 
 if TYPE_CHECKING:
     from probescope.formats.perfdata.attr import Attr
+    from probescope.formats.perfdata.features import Cache, CpuTopology, MemoryNode, NumaNode
     from probescope.formats.perfdata.reader import PerfData
 
 MOST_TASKS = 1 << 20
@@ -31,7 +32,7 @@ _LATER = (("CPUDESC", "cpudesc"), ("CPUID", "cpuid"))
 def write(write: Callable[[str], object], recording: PerfData, args: Namespace) -> bool:
     """Whether that was all that was asked for."""
     if args.header or args.header_only:
-        for line in header(recording):
+        for line in header(recording, whole=getattr(args, "show_info", False)):
             write(f"# {printable(line)}".rstrip() + "\n")
         write("#\n")
     if args.stats:
@@ -43,7 +44,8 @@ def write(write: Callable[[str], object], recording: PerfData, args: Namespace) 
     return bool(args.header_only or args.stats or args.tasks or args.mmaps)
 
 
-def header(recording: PerfData) -> Iterator[str]:
+def header(recording: PerfData, *, whole: bool = False) -> Iterator[str]:
+    """``whole``: with what is known of the machine (-I)."""
     container, found = recording.container, recording.features
     yield "========"
     made = _made(recording.name)
@@ -69,31 +71,78 @@ def header(recording: PerfData) -> Iterator[str]:
     if "CMDLINE" in found:
         yield f"cmdline : {' '.join(found['CMDLINE'])}"
     yield from _events(recording)
-    yield from _lists(recording)
+    yield from _lists(recording, whole=whole)
     yield from _missing(recording)
     yield "========"
 
 
-def _lists(recording: PerfData) -> Iterator[str]:
+def _lists(recording: PerfData, *, whole: bool) -> Iterator[str]:
     """In order of the features' numbers."""
     found = recording.features
     for name in ("CPU_TOPOLOGY", "NUMA_TOPOLOGY"):
         if name in found:
-            yield f"{name} info available, use -I to display"
+            yield from _AT_LENGTH[name](found[name]) if whole else [f"{name} info available, use -I to display"]
     if "PMU_MAPPINGS" in found:
         yield "pmu mappings: " + ", ".join(f"{n} = {i}" for i, n in found["PMU_MAPPINGS"].items())
     for group in recording.groups:
         names = [e.name for e in recording.events[group.leader : group.leader + group.members]]
         yield f"group: {'' if 'anon_group' in group.name else group.name}{{{','.join(names)}}}"
     if "CACHE" in found:
-        yield "CACHE info available, use -I to display"
+        yield from _caches(found["CACHE"]) if whole else ["CACHE info available, use -I to display"]
     if "SAMPLE_TIME" in found:
         first, last = found["SAMPLE_TIME"][:2]
         for what, ns in (("first", first), ("last", last)):
             yield f"time of {what} sample : {ns // 10**9}.{ns % 10**9 // 1000:06d}"
         yield f"sample duration : {(last - first) / 1e6:10.3f} ms"
     if "MEM_TOPOLOGY" in found:
-        yield "MEM_TOPOLOGY info available, use -I to display"
+        yield from _memory(found["MEM_TOPOLOGY"]) if whole else ["MEM_TOPOLOGY info available, use -I to display"]
+
+
+def _topology(t: CpuTopology) -> Iterator[str]:
+    for title, lists in (("sockets", t.cores), ("dies   ", t.dies), ("threads", t.threads)):
+        yield from (f"sibling {title} : {one}" for one in lists)
+    for i, cpu in enumerate(t.cpus):
+        die = f"Die ID {cpu.die}, " if t.dies else ""
+        known = cpu.core >= 0
+        yield (
+            f"CPU {i}: Core ID {cpu.core}, {die}Socket ID {cpu.socket}" if known else f"CPU {i}: Core ID and Socket ID"
+        )
+
+
+def _nodes(nodes: tuple[NumaNode, ...]) -> Iterator[str]:
+    for n in nodes:
+        yield f"node{n.node} meminfo  : total = {n.total} kB, free = {n.free} kB"
+        yield f"node{n.node} cpu list : {n.cpus}"
+
+
+_AT_LENGTH: Mapping[str, Callable[[Any], Iterator[str]]] = {"CPU_TOPOLOGY": _topology, "NUMA_TOPOLOGY": _nodes}
+
+
+def _caches(caches: Sequence[Cache]) -> Iterator[str]:
+    yield "CPU cache info:"
+    yield from (f" L{c.level} {c.type:<15} {c.size:>8} [{c.cpus}]" for c in caches)
+
+
+def _memory(nodes: Sequence[MemoryNode]) -> Iterator[str]:
+    block = nodes[0].block if nodes else 0
+    yield f"memory nodes (nr {len(nodes)}, block size {block:#x}):"
+    for n in nodes:
+        size = block * n.blocks.bit_count()
+        shift = next((s for s in (40, 30, 20, 10) if size >> s), 0)
+        unit = {40: "T", 30: "G", 20: "M", 10: "K", 0: "B"}[shift]
+        yield f"  {n.node:2d} [{size >> shift}{unit}]: {_ranges(n.blocks)}"
+
+
+def _ranges(mask: int) -> str:
+    """``0-23,32-199``"""
+    out, at = [], 0
+    while mask >> at:
+        start = at + (mask >> at & -(mask >> at)).bit_length() - 1
+        run = ~(mask >> start)
+        length = (run & -run).bit_length() - 1
+        out.append(f"{start}-{start + length - 1}" if length > 1 else str(start))
+        at = start + length
+    return ",".join(out)
 
 
 def _made(name: str) -> str:
