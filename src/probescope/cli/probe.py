@@ -75,6 +75,10 @@ def _running(p: Parser) -> None:
     p.add_argument("--count", type=int, default=0, metavar="N", help="end after so many events")
     p.add_argument("--filter", metavar="EXPR", help="of events: 'size > 100 && dest == 10.0.0.1'; of -V, -F: globs")
     p.add_argument("-o", "--output", metavar="FILE", help="write events to a file")
+    about = "what reads them: bpf, or, without any program in the kernel, events of tracefs by ftrace or perf"
+    p.add_argument("--via", choices=("auto", "bpf", "ftrace", "perf"), default="auto", help=about)
+    about = "Python code with printers for types (probescope.printer); runs it"
+    p.add_argument("--printers", action="append", default=[], metavar="FILE", help=about)
     add_format(p)
 
 
@@ -122,6 +126,10 @@ def main(argv: Sequence[str]) -> int:
     if stray:
         whole = f"probescope probe '{args.words[0]} {stray}'"
         raise UsageError(f"{stray} is no place", hints=[f"a definition is one word: {whole}"])
+    if args.printers:
+        from probescope.cli.printers import load
+
+        load(args.printers)
     if args.keep:
         return probe_define.keep(args, args.words, args.keep)
     from probescope.cli.probe_run import run

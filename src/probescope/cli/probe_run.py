@@ -14,7 +14,7 @@ from probescope.errors import UsageError
 if TYPE_CHECKING:
     from probescope.api import Built
     from probescope.ir.program import Program
-    from probescope.lang.probe.lower import Row
+    from probescope.lang.probe.lower import Condition, Row
     from probescope.model.output import Output
 
 LOOK_MS = 50
@@ -29,25 +29,43 @@ def run(args: argparse.Namespace) -> int:
     from probescope.sources import probe_events, probe_remembered
 
     probe_remembered.remember(found)
-    program, rows = _program(args, found)
-    built = _built(args, program)
-    with _Printer(args, rows) as printer:
-        try:
-            return _session(args, built, printer)
-        except ProbescopeError as e:
-            reason = probe_events.unattachable(found) if not printer.attached else None
-            raise reason or e from None
+    try:
+        built, rows = _prepared(args, found)
+        with _Printer(args, rows) as printer:
+            try:
+                return _session(args, built, printer)
+            except ProbescopeError as e:
+                reason = probe_events.unattachable(found) if not printer.attached else None
+                raise reason or e from None
+    finally:
+        probe_remembered.take_back()
 
 
-def _program(args: argparse.Namespace, found: Sequence[Any]) -> tuple[Program, tuple[Row, ...]]:
+def _prepared(args: argparse.Namespace, found: Sequence[Any]) -> tuple[Built, tuple[Row, ...]]:
+    """By a program in the kernel; where that is not permitted, or not wanted, by events of tracefs."""
+    from probescope.cli import probe_traced
+
+    condition = _condition(args)
+    if probe_traced.wanted(args.via):
+        return probe_traced.built(args, found, condition)
+    program, rows = _program(args, found, condition)
+    return _built(args, program), rows
+
+
+def _condition(args: argparse.Namespace) -> Condition | None:
+    if not args.filter:
+        return None
+    from probescope.lang.probe.filters import Filter
+
+    return Filter(args.filter, _constant(args))
+
+
+def _program(
+    args: argparse.Namespace, found: Sequence[Any], condition: Condition | None
+) -> tuple[Program, tuple[Row, ...]]:
     from probescope.collect.host import arch, kernel_symbols
     from probescope.lang.probe.lower import lower
 
-    condition = None
-    if args.filter:
-        from probescope.lang.probe.filters import Filter
-
-        condition = Filter(args.filter, _constant(args))
     return lower(found, arch(), args.pid or -1, lambda name: kernel_symbols().address(name), condition)
 
 

@@ -128,6 +128,13 @@ def put_all(events: Sequence[ProbeEvent]) -> None:
             raise probe_events.refused(e, problem) from problem
 
 
+def take_back() -> None:
+    """What was put into tracefs goes, before this process ends."""
+    found = host().cache.pop("probe_events", None)
+    if isinstance(found, Borrowed):
+        found.close()
+
+
 def _borrowed() -> Borrowed:
     """The one of this process; what runs that died have left behind goes first."""
     cache = host().cache
