@@ -48,6 +48,9 @@ TEXT = (
     "trace",
 )
 
+RETURNED = re.compile(r" \(ret=-?(?:0x)?[0-9a-f]+\)(?=$| )", re.MULTILINE)
+"""What functions return, which trace-cmd 3.1 does not print."""
+
 
 def state():
     """Everything of the top buffer that a tracer changes, byte for byte; and the instances there are."""
@@ -68,7 +71,8 @@ def ours(path, options=()):
         context = recording.context()
         context.forms = forms(options)
         lines = Lines(recording.events, context, flags=False, buffers=names if len(names) > 1 else ())
-        return b"".join(report(lines, recording.batches(), recording.machine.cpus)).decode("utf-8", "surrogateescape")
+        text = b"".join(report(lines, recording.batches(), recording.machine.cpus)).decode("utf-8", "surrogateescape")
+        return RETURNED.sub("", text)
 
 
 def theirs(path, *options):
