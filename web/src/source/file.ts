@@ -1,6 +1,120 @@
-/** The data of a report in one file: placeholder until its container is agreed. */
-import type { Source } from "./types";
+/** The data of a report in one file answer what the server would: nothing is asked of anybody. */
+import { type Container, unpack } from "./report/container";
+import * as lists from "./report/lists";
+import * as sums from "./report/sums";
+import { area, level, slices } from "./report/tiles";
+import { Refused, type Reply, type Source, type Track, type Typed } from "./types";
 
-export async function fileSource(_document: Document): Promise<Source | null> {
-  return null;
+// biome-ignore lint/suspicious/noExplicitAny: each operation knows its own arguments, as the server does
+type Args = any;
+type Answer = { head?: object; arrays?: Record<string, Typed> };
+type Answers = Record<string, (c: Container, args: Args) => Answer>;
+
+function tracks(
+  c: Container,
+  a: { parent?: string | null; ids?: string[]; find?: string; offset?: number; limit?: number },
+): Answer {
+  const index = (t: Track): Track => ({ ...t, index: c.tracks.filter((o) => o.parent === t.parent).indexOf(t) });
+  if (a.ids) return { head: { tracks: c.tracks.filter((t) => a.ids!.includes(t.id)).map(index) } };
+  const text = a.find?.toLowerCase();
+  const fits = (t: Track): boolean => `${t.name} ${t.sub ?? ""}`.toLowerCase().includes(text!);
+  const all = text
+    ? c.tracks.filter((t) => t.kind !== "group" && fits(t))
+    : c.tracks.filter((t) => t.parent === (a.parent ?? null));
+  const offset = a.offset ?? 0;
+  return { head: { total: all.length, tracks: all.slice(offset, offset + (a.limit ?? all.length)) } };
+}
+
+function arrows(c: Container, { start, end, limit }: { start: number; end: number; limit: number }): Answer {
+  const at = c.arrays["wake.at"];
+  if (!at) return {};
+  const [first, last] = [lists.bisect(at, start), lists.bisect(at, end)];
+  if (last - first > limit) return { head: { many: last - first } };
+  const part = (name: string): [string, Typed] => [name, c.arrays[`wake.${name}`]!.subarray(first, last)];
+  return { arrays: Object.fromEntries(["at", "from", "from_cpu", "to", "to_cpu", "run", "latency", "id"].map(part)) };
+}
+
+function detail(c: Container, { kind, id }: { kind: string; id: number }): Answer {
+  if (kind !== "event") return { head: { title: "", pairs: [], stack: [] } };
+  const i = lists.rowOf(c, id);
+  if (i < 0) throw new Refused("this event was left out of the report");
+  const [, , cpu, task, name, info] = lists.row(c, i) as string[];
+  return {
+    head: {
+      title: name,
+      pairs: [
+        ["CPU", String(cpu)],
+        ["task", task],
+        ["what", info],
+      ],
+      stack: [],
+    },
+  };
+}
+
+/** The slice of a track after or before another. */
+function step(c: Container, { track, ts, forward }: { track: string; ts: number; forward: boolean }): Answer {
+  const { start, end, id, name, depth } = level(c, track, 0) ?? {};
+  let best = -1;
+  for (let i = 0; start && i < start.length; i++) {
+    const after = forward ? start[i]! > ts : start[i]! < ts;
+    if (after && (best < 0 || (forward ? start[i]! < start[best]! : start[i]! > start[best]!))) best = i;
+  }
+  if (best < 0) return { head: { none: true } };
+  const text = c.names.get(name?.[best] ?? -1) ?? "";
+  return { head: { start: start![best], end: end?.[best], id: id?.[best], depth: depth?.[best] ?? 0, name: text } };
+}
+
+function select(c: Container, a: { what: string; start: number; end: number; tracks: string[] | null }): Answer {
+  const by = sums.chosen(c, a.tracks);
+  if (a.what === "flame") return sums.flame(c, a.start, a.end, by);
+  if (a.what === "latency") return sums.latency(c, a.start, a.end, by);
+  if (a.what === "syscall_latency") throw new Refused("a report has no histogram of system calls");
+  return sums.table(c, a.what, a.start, a.end, by);
+}
+
+const ANSWERS: Answers = {
+  open: (c) => ({ head: c.open }),
+  tracks,
+  slices: (c, a) => ({ arrays: slices(c, a.track, a.start, a.end, a.width) }),
+  area: (c, a) => ({ arrays: area(c, a.track, a.start, a.end, a.width) }),
+  arrows,
+  events: (c, a) => ({ head: lists.events(c, a.offset, a.limit) }),
+  locate: (c, a) => ({ head: { row: lists.locate(c, a.ts) } }),
+  row_of: (c, a) => ({ head: { row: lists.rowOf(c, a.id) } }),
+  detail,
+  find: (c, a) => ({ head: lists.find(c, a.text, a.kind, a.from, a.forward) }),
+  count: (c, a) => ({ head: { count: lists.count(c, a.text, a.kind) } }),
+  step,
+  select,
+};
+
+export class FileSource implements Source {
+  readonly fixed = true;
+
+  constructor(private readonly container: Container) {}
+
+  name(id: number): string {
+    return this.container.names.get(id) ?? "";
+  }
+
+  onPush(): void {}
+
+  onState(): void {}
+
+  async ask<H>(op: string, args: object): Promise<Reply<H>> {
+    const answer = ANSWERS[op];
+    if (!answer) throw new Refused("this report has no tables", "open the recording itself: probescope timeline FILE");
+    const { head = {}, arrays = {} } = answer(this.container, args);
+    return { head: head as H, arrays };
+  }
+}
+
+/** The source of a page that has its data inside; null for one that has a server. */
+export async function fileSource(document: Document): Promise<FileSource | null> {
+  const found = document.getElementById("probescope-data");
+  if (!found?.textContent) return null;
+  const source = new FileSource(await unpack(found.textContent));
+  found.remove();
+  return source;
 }

@@ -47,7 +47,6 @@ function Finder() {
         placeholder="Find a track  T"
         aria-label="Find a track"
         value={find}
-        disabled={app.source.fixed}
         onInput={(e) => app.state.set({ trackFind: e.currentTarget.value })}
       />
       <select

@@ -44,7 +44,7 @@ export function TopBar() {
       )}
       <Progress />
       <span class="grow" />
-      {!app.source.fixed && <Search />}
+      <Search />
       {!app.source.fixed && <Filter />}
       <button
         type="button"
