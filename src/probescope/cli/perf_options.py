@@ -61,8 +61,6 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "-g --gen-script -l --list --dlfilter --dlarg --list-dlfilters": "other programs are not started or loaded: "
         "from Python: probescope.open(FILE).batches(); in a program: probescope run -i FILE SCRIPT",
         "-s --script": "from Python: probescope.open(FILE).batches(); in a program: probescope run -i FILE SCRIPT",
-        "-D --dump-raw-trace --dump-unsorted-raw-trace": "records are not dumped; -f json has every field, "
-        "--show-mmap-events and the like what is between",
         "--call-trace --call-ret-trace --insn-trace --itrace --graph-function --xed --max-blocks": _DECODE,
         "--guest-code --guestkallsyms --guestmodules --guestmount --guestvmlinux": _GUEST,
         "--show-text-poke-events": "they come with trace data of processors, and say how to decode it",

@@ -93,7 +93,7 @@ def _told(p: argparse.ArgumentParser) -> None:
     p.add_argument("--tasks", action="store_true", help="the processes and threads that are told of")
     p.add_argument("--mmaps", action="store_true", help="these, with the files in their memory")
     p.add_argument("--mem-mode", action="store_true", help=SUPPRESS)
-    p.add_argument("-D", "--dump-raw-trace", action="store_true", help=SUPPRESS)
+    p.add_argument("-D", "--dump-raw-trace", action="store_true", help="each record as it lies, and what it says")
     p.add_argument("-T", "--threads", action="store_true", help=SUPPRESS)
 
 
@@ -123,6 +123,8 @@ def main(argv: list[str]) -> int:
 
     with opened(args.input, search_of(args, args.input)) as recording:
         report = Report(recording, args)
+        if args.dump_raw_trace:
+            return _dumped(report)
         if args.header or args.header_only or args.stats or args.tasks or args.mmaps:
             from probescope.views.reporting import told
 
@@ -139,6 +141,18 @@ def main(argv: list[str]) -> int:
         return _end(report, 0 if found else 1)
 
 
+def _dumped(report: Report) -> int:
+    """All records, then how many there were of each type."""
+    from probescope.cli.script_dump import dump
+    from probescope.views.reporting import told
+
+    sys.stdout.flush()
+    dump(report.opened, sys.stdout.buffer.write, None)
+    for line in told.stats(report.opened.recording):
+        sys.stdout.write(line + "\n")
+    return _end(report, 0)
+
+
 def _end(report: Report, code: int) -> int:
     sys.stdout.flush()
     if not report.args.quiet:
@@ -152,8 +166,6 @@ def _refuse(args: argparse.Namespace) -> None:
         raise UsageError(
             "memory accesses are not summed up by this command", hints=["--sort comm,dso,sym sums samples"]
         )
-    if args.dump_raw_trace:
-        raise UsageError("records are not dumped by this command", hints=["probescope script prints events"])
     if args.threads:
         raise UsageError("counts of threads are not shown", hints=["--sort pid tells threads apart"])
     if args.max_stack is not None and args.max_stack < 1:

@@ -72,7 +72,10 @@ def main(argv: list[str]) -> int:
             told.write(sys.stdout.write, recording.recording, argparse.Namespace(**vars(args), **_NOTHING_ELSE))
             if args.header_only:
                 return 0
-        (_json if args.format == "json" else _text)(recording, args)
+        if args.dump_raw_trace or args.dump_unsorted_raw_trace:
+            _dumped(recording, args)
+        else:
+            (_json if args.format == "json" else _text)(recording, args)
         sys.stdout.flush()
         recording.tell_damage(sys.stderr)
     return 0
@@ -94,6 +97,14 @@ def _text(recording: Opened, args: argparse.Namespace) -> None:
     if args.debug_mode:
         sys.stdout.flush()
         sys.stderr.write("Misordered timestamps: 0\n")  # they are put in order
+
+
+def _dumped(recording: Opened, args: argparse.Namespace) -> None:
+    from probescope.cli.script_dump import dump
+
+    sys.stdout.flush()
+    lines = _Lines(recording, args)
+    dump(recording, sys.stdout.buffer.write, lines.one, unsorted=args.dump_unsorted_raw_trace)
 
 
 class _Lines:
@@ -119,6 +130,13 @@ class _Lines:
             which = batch.of(kind, keep)
             self._dumps.write(kind, view.text(batch, which) if len(which) else b"", len(which))
         return b""
+
+    def one(self, batch: ToldBatch, i: int) -> bytes:
+        """Of a single event."""
+        import numpy as np
+
+        view = self._view = self._view or self._made(batch)
+        return view.text(batch, np.array([i]))
 
     def close(self) -> None:
         if self._dumps is not None:

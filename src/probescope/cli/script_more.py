@@ -30,6 +30,8 @@ def add_more(p: argparse.ArgumentParser) -> None:
     p.add_argument("-L", "--Latency", dest="latency", action="store_true", help="short columns, as trace-cmd -l")
     p.add_argument("-d", "--debug-mode", action="store_true", help="whether times are in order, at the end")
     p.add_argument("--per-event-dump", action="store_true", help="a file FILE.EVENT.dump for each kind of event")
+    p.add_argument("-D", "--dump-raw-trace", action="store_true", help="each record as it lies, and what it says")
+    p.add_argument("--dump-unsorted-raw-trace", action="store_true", help="in the order of the file")
     p.add_argument("--show-round-events", action="store_true", help="how often rings were visited, a line each")
     add_switches(p)
 

@@ -53,7 +53,7 @@ class Sides:
         kind = record.kind if isinstance(record, OtherRecord) else type(record)
         if isinstance(record, Switched) and record.other_pid >= 0:
             self._wide = True
-        text = self._head(record) + _text(record, self._wide) + "\n" if kind in self._shown else None
+        text = self._head(record) + said(record, self._wide) + "\n" if kind in self._shown else None
         if isinstance(record, Started) and record.parent_tid in self._names and len(self._names) < MOST_NAMES:
             self._names[record.tid] = self._names[record.parent_tid]
         return text  # the name stays when the thread ends: it is switched from after that
@@ -70,7 +70,7 @@ class Sides:
         return "".join(text for field, text in texts if field in self._fields)
 
 
-def _text(record: SideRecord, wide: bool) -> str:
+def said(record: SideRecord, wide: bool) -> str:
     """``wide``: switches of CPUs, not of one thread."""
     match record:
         case MappedFile():

@@ -97,3 +97,10 @@ def test_a_file_for_each_event(recorded: Path) -> None:
             p.unlink()
     assert texts[0] == texts[1]
     assert len(texts[0][f"perf.data.{CLOCK}.dump"]) > 3
+
+
+def test_records_as_they_lie(recorded: Path) -> None:
+    """-D: bytes and meaning of every record, in perf's order, with the line of each sample behind it."""
+    ours, theirs = said(OURS, recorded, "-D"), said(("perf",), recorded, "-D")
+    assert sum("PERF_RECORD_SAMPLE" in x for x in theirs) > 3
+    assert ours == theirs
