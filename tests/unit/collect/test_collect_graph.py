@@ -191,3 +191,18 @@ def test_arguments_by_their_types():
     assert described(params, (0xFFFFFF9C, 0x8000, 0, 0, 0, 0)) == "dfd=-100, flags=0x8000, p=0x0"
     assert described(params, (1, 2)) == "dfd=1, flags=0x2, ..."
     assert described(None, (1, 2)) == "0x1, 0x2"
+
+
+def test_what_probes_cannot_do_is_told(monkeypatch):
+    """Asked of fentry, options of function_graph's alone are left out, and said to be."""
+    from probescope.collect.graph import probed, ways
+    from probescope.collect.graph.request import ARGS, GraphRequest
+
+    monkeypatch.setattr(probed, "ProbedCalls", lambda pairs, *_: pairs)
+    said: list[str] = []
+    request = GraphRequest(roots=("vfs_read",), via="fentry", notrace=("x",), options=(ARGS,), keep="t.dat")
+    assert ways.calls(request, None, said.append) == [("fentry:vfs_read", "fexit:vfs_read")]  # type: ignore[arg-type]
+    assert said == ["only function_graph has -n, --args, -o FILE.dat: left out"]
+    said.clear()
+    ways.calls(GraphRequest(roots=("vfs_read",), via="fentry", depth=2), None, said.append)  # type: ignore[arg-type]
+    assert said == []
