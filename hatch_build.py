@@ -24,7 +24,11 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-MODULES = ("probescope/formats/perfdata/chain.py", "probescope/formats/perfdata/heaps.py")
+MODULES = (
+    "probescope/formats/perfdata/chain.py",
+    "probescope/formats/perfdata/heaps.py",
+    "probescope/formats/tracing/rows.py",
+)
 NEEDED = ["mypy>=2.4", "setuptools>=65", "librt>=0.17"]
 PAGE = "probescope/views/timeline/page"
 SECONDS = 300
@@ -89,7 +93,8 @@ class CompiledLoops(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
-        for module in MODULES:  # of an older source they would still be found first
+        # of an older source they would still be found first; a wheel takes nothing that lies beside the sources
+        for module in MODULES if version == "editable" else ():
             for old in (root / "src" / module).parent.glob(f"{Path(module).stem}*.so"):
                 old.unlink()
         for path in page(root):  # git does not know them: hatchling is told of each

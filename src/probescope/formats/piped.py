@@ -27,12 +27,6 @@ def open_again(path: str, buffering: int = -1) -> BinaryIO:
     return open(path, "rb", buffering=buffering)
 
 
-def reopened(file: BinaryIO) -> BinaryIO:
-    """The same file with a place in it of its own: that of a descriptor is one for all processes that have it. Raises
-    OSError."""
-    return open(f"/proc/self/fd/{file.fileno()}", "rb", buffering=0)
-
-
 def is_pipe(path: str) -> bool:
     try:
         return stat.S_ISFIFO(os.stat(path).st_mode)

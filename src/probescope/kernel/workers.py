@@ -22,7 +22,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, NoReturn, Self
+from typing import Any, BinaryIO, NoReturn, Self
 
 from probescope.errors import ProbescopeError, SessionError
 from probescope.kernel.host import host
@@ -67,6 +67,12 @@ def can_fork() -> bool:
     """Whether a copy of this process would be whole: other threads would be missing in it."""
     threading = sys.modules.get("threading")
     return threading is None or threading.active_count() == 1
+
+
+def reopened(file: BinaryIO) -> BinaryIO:
+    """The same file with a place in it of its own: that of a descriptor is one for all processes that have it. Raises
+    OSError."""
+    return open(f"/proc/self/fd/{file.fileno()}", "rb", buffering=0)
 
 
 class _Worker:

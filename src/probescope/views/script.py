@@ -56,8 +56,6 @@ FIELDS = (
     "bpf-output",
     *NOTHING,
 )
-SLICE = 1 << 13
-"""Events whose columns are in the processor's cache at once."""
 Traces = Callable[["ToldBatch", int, "Column"], "list[Cells]"]
 """The texts of some events (by their indices) of a tracepoint, by its index, as columns of cells."""
 
@@ -110,7 +108,7 @@ class ScriptView:
         if self._choice.deltas:
             told = self._since_before(told, which)
         if self._sides is None or not batch.between:
-            pieces = (which[at : at + SLICE] for at in range(0, len(which), SLICE))
+            pieces = (which[at : at + cells.AT_ONCE] for at in range(0, len(which), cells.AT_ONCE))
             return b"".join(cells.lines(self._parts(told, piece), len(piece)) for piece in pieces)
         found = cells.each_line(self._parts(told, which), len(which)) if len(which) else []
         return b"".join(self._with_sides(told, found, which))

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probescope.formats.tracing import cells
+from probescope.formats.tracing import cells, cells_rows
 
 U64 = st.one_of(st.integers(0, 20), st.integers(0, 1 << 64 - 1), st.integers(0, (1 << 64) - 1))
 I64 = st.one_of(st.integers(-20, 20), st.integers(-(1 << 63), (1 << 63) - 1))
 TEXT = st.binary(max_size=40).map(lambda data: data.replace(b"\0", b"."))
 NARROW = st.sampled_from([b"", b"a", b"bc", b"def", b"0123456789abcdef"])
+
+
+@pytest.fixture(scope="module", params=["by rows", "by columns"], autouse=True)
+def way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """By compiled code, where that is, and by numpy: a C compiler on the machine where probescope was installed must
+    not change a byte."""
+    if request.param == "by rows" and cells_rows.WRITTEN is None:
+        pytest.skip("librt is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "by columns":
+            patch.setattr(cells_rows, "WRITTEN", None)
+        yield
 
 
 def joined(columns: list[cells.Cells], count: int) -> list[bytes]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from probescope.formats.compiled import compiled
 from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.walk import heads_of, walk
 
@@ -21,19 +20,9 @@ if TYPE_CHECKING:
 Chain = Callable[[bytes, int], "tuple[bytes, bytes, bytes, bytes, bytes, int]"]
 
 
-def compiled(name: str) -> ModuleType | None:
-    """A module of this package; None where nobody compiled it, or where librt is not, which such code needs."""
-    try:
-        module = import_module(f"probescope.formats.perfdata.{name}")
-    except (ImportError, ValueError):  # ValueError: a librt of another age
-        return None
-    return None if str(module.__file__).endswith(".py") else module
-
-
-CHAIN: Chain | None = getattr(compiled("chain"), "chain", None)
-SQUEEZED: Callable[[bytes, int], tuple[bytes, int, int, bool, int]] | None = getattr(
-    compiled("chain"), "squeezed", None
-)
+_CHAINED = compiled("perfdata.chain")
+CHAIN: Chain | None = getattr(_CHAINED, "chain", None)
+SQUEEZED: Callable[[bytes, int], tuple[bytes, int, int, bool, int]] | None = getattr(_CHAINED, "squeezed", None)
 LARGE = 64
 """Words of records on average, from which on looking at them where they lie is faster than a copy of all."""
 

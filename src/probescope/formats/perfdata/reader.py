@@ -28,8 +28,9 @@ from probescope.formats.perfdata.meta import BuildId, Meta
 from probescope.formats.perfdata.order import Order, Rows
 from probescope.formats.perfdata.stream import Stream
 from probescope.formats.perfdata.summing import Summing
-from probescope.formats.piped import open_again, reopened
+from probescope.formats.piped import open_again
 from probescope.kernel.uapi.perf import PERF_FORMAT_ID
+from probescope.kernel.workers import reopened
 from probescope.model.recording import Damage, EventBatch, EventType, Machine
 from probescope.model.sharing import Share
 

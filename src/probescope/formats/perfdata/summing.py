@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from probescope.formats.compiled import compiled
 from probescope.formats.perfdata import layout as lay
-from probescope.formats.perfdata.blocks import compiled
 from probescope.formats.perfdata.walk import heads_of
 from probescope.frozen import replace
 
@@ -30,7 +30,7 @@ _PLAIN = sum(bit for bit, _ in lay.HEAD) | lay.RAW
 
 class Summing:
     def __init__(self) -> None:
-        module = compiled("heaps")
+        module = compiled("perfdata.heaps")
         self._heaps = module.Heaps() if module is not None else None
 
     def summed(self, rows: Rows, columns: Columns) -> EventBatch | None:

@@ -9,6 +9,8 @@ Each column is written to its places in all lines at once, in its full width; wh
 the next column. What the last columns of a line write too much goes into the next line's beginning, which is written
 once more at the end. So a line costs some 5 ns a column, whatever is in it; Python's own formatting costs 100 ns.
 Numbers are cut into groups of four digits, and a group's text is looked up in a table; so are texts that repeat.
+
+Where ``rows`` is compiled, lines are put together by that: ``cells_rows``.
 """
 
 from __future__ import annotations
@@ -19,12 +21,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from probescope.formats.tracing import cells_rows as compiled
+from probescope.formats.tracing.cells_rows import Numbers
+
 if TYPE_CHECKING:
     Column = np.ndarray[Any, Any]
-    Cells: TypeAlias = "Texts | bytes | list[bytes]"
+    Cells: TypeAlias = "Texts | bytes | list[bytes] | Numbers"
 
 MOST_BYTES = 1 << 20
 """That are written to at once: more would leave the processor's cache."""
+AT_ONCE = 1 << 16 if compiled.WRITTEN is not None else 1 << 13
+"""Lines whose columns should be made at once: so many as the processor's cache takes."""
 MOST_WIDE = 64
 """Bytes a row of a column of texts, above which they have to be like each other in size."""
 
@@ -58,6 +65,8 @@ def lines(parts: Sequence[tuple[Column | None, Sequence[Cells]]], count: int) ->
         return b""
     if any(isinstance(c, list) for _, cells in parts for c in cells):
         return b"".join(each_line(parts, count))
+    if compiled.WRITTEN is not None:
+        return _written(parts, count, ended=False)[0]
     step = max(MOST_BYTES // max(sum(_width(c) for c in parts[0][1]), 1), 1)
     if count <= step or len(parts) > 1:
         data, _ = _written(parts, count)
@@ -92,11 +101,26 @@ def _rows(cells: Sequence[Cells], first: int, end: int) -> list[Cells]:
 
 
 def _width(cells: Cells) -> int:
-    return cells.width if isinstance(cells, Texts) else len(cells)
+    return cells.width if isinstance(cells, Texts) else 0 if isinstance(cells, Numbers) else len(cells)
 
 
-def _written(parts: Sequence[tuple[Column | None, Sequence[Cells]]], count: int) -> tuple[bytes, Column]:
+def _plain(cells: Cells) -> list[Cells]:
+    """Without numbers."""
+    if not isinstance(cells, Numbers):
+        return [cells]
+    if cells.kind == compiled.SECONDS:
+        return _seconds(cells.values, cells.before, cells.behind)
+    return _looked_up(cells.values, 16) if cells.kind == compiled.HEX else _decimal(cells.values)
+
+
+def _written(
+    parts: Sequence[tuple[Column | None, Sequence[Cells]]], count: int, *, ended: bool = True
+) -> tuple[bytes, Column]:
     """Also where each line ends."""
+    if compiled.WRITTEN is not None:
+        if len(parts) <= compiled.MOST_PARTS:
+            return compiled.written(parts, count, ended=ended)
+        parts = [(rows, [plain for c in some for plain in _plain(c)]) for rows, some in parts]
     joined = [(rows, together(some, count if rows is None else len(rows))) for rows, some in parts]
     sizes = np.zeros(count, np.int64)
     for rows, some in joined:
@@ -159,7 +183,7 @@ def together(cells: Sequence[Cells], count: int) -> list[Texts]:
     out: list[Texts] = []
     solid: list[Texts | bytes] = []
     for c in cells:
-        if isinstance(c, list) or (isinstance(c, bytes) and not c):
+        if isinstance(c, list | Numbers) or (isinstance(c, bytes) and not c):
             continue
         solid.append(c)
         if isinstance(c, Texts) and not isinstance(c.sizes, int):
@@ -206,7 +230,7 @@ def without_newline(cells: Sequence[Cells]) -> list[Cells]:
         last = last.removesuffix(b"\n")
     elif isinstance(last, list):
         last = [text.removesuffix(b"\n") for text in last]
-    elif len(last.values):
+    elif isinstance(last, Texts) and len(last.values):
         rows = last.values.view(np.uint8).reshape(len(last.values), last.width)
         sizes = np.broadcast_to(np.asarray(last.sizes, np.int64), len(rows))
         ends = (sizes > 0) & (rows[np.arange(len(rows)), np.maximum(sizes - 1, 0)] == 10)
@@ -274,11 +298,16 @@ def _pair(high: Texts, low: Texts) -> Texts:
 
 def hexadecimal(numbers: Column) -> list[Cells]:
     """u8 numbers, without leading zeros."""
-    return _looked_up(numbers, 16)
+    return _looked_up(numbers, 16) if compiled.WRITTEN is None else [Numbers(compiled.HEX, numbers)]
 
 
 def decimal(numbers: Column) -> list[Cells]:
     """u8 or i8 numbers."""
+    kind = compiled.UNSIGNED if numbers.dtype.kind == "u" else compiled.SIGNED
+    return _decimal(numbers) if compiled.WRITTEN is None else [Numbers(kind, numbers)]
+
+
+def _decimal(numbers: Column) -> list[Cells]:
     if numbers.dtype.kind == "u":
         return _looked_up(numbers, 10)
     below = numbers < 0
@@ -295,6 +324,11 @@ def _thousand() -> Texts:
 
 def seconds(times: Column, width: int, digits: int) -> list[Cells]:
     """Nanoseconds as seconds in ``width``, a point, and 3, 6 or 9 digits, cut off behind."""
+    found = compiled.times(times, width, digits) if compiled.WRITTEN is not None else None
+    return _seconds(times, width, digits) if found is None else [found]
+
+
+def _seconds(times: Column, width: int, digits: int) -> list[Cells]:
     table = _thousand()
     whole = times // np.uint64(1_000_000_000)
     rest = times - whole * np.uint64(1_000_000_000)
