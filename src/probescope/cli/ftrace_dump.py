@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.cli.ftrace_report import opened
 from probescope.cli.parsing import Parser, add_format
+from probescope.cli.terminal import write_text
 from probescope.formats.tracedat import options as o
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def main(command: str, argv: list[str]) -> int:
             sys.stdout.write(json.dumps(facts(recording), indent=2) + "\n")
             return 0
         for piece in _pieces(recording, args):
-            sys.stdout.write(piece)
+            write_text(piece)
     return 0
 
 

@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from probescope.cli.terminal import write_text
 from probescope.formats.tracedat import options as o
 
 if TYPE_CHECKING:
@@ -24,16 +25,16 @@ def told(recording: TraceDat, args: argparse.Namespace) -> int:
     if args.endian:
         return _endian(recording)
     if args.functions:
-        sys.stdout.write(recording.contents.kallsyms)
+        write_text(recording.contents.kallsyms)
     elif args.printk:
-        sys.stdout.write("".join(_printk(recording.contents.printk)))
+        write_text("".join(_printk(recording.contents.printk)))
     elif args.events:
-        sys.stdout.write("".join(f"{name}\n" for name in sorted(e.name for e in recording.events[:-1])))
+        write_text("".join(f"{name}\n" for name in sorted(e.name for e in recording.events[:-1])))
     elif args.uname or args.version:
         sys.stdout.write(f"cpus={recording.machine.cpus}\n")
         for asked, number in ((args.uname, o.UNAME), (args.version, o.VERSION)):
             texts = [o.text(data) for data in recording.option(number)] if asked else []
-            sys.stdout.write("".join(f"{text}\n" for text in texts))
+            write_text("".join(f"{text}\n" for text in texts))
     elif args.stat:
         _stat(recording)
     else:

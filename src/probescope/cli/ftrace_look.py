@@ -113,6 +113,7 @@ def _base(args: argparse.Namespace) -> str:
 
 
 def _show(args: argparse.Namespace) -> int:
+    from probescope.cli.terminal import write_text
     from probescope.collect.ftrace.refusals import no_snapshots
     from probescope.kernel import tracefs
     from probescope.kernel.host import host
@@ -122,7 +123,7 @@ def _show(args: argparse.Namespace) -> int:
     base = _base(args)
     for name, file in FILES.items():
         if getattr(args, name):
-            sys.stdout.write(tracefs.read(file, base))
+            write_text(tracefs.read(file, base))
             return 0
     file = "trace_pipe" if args.pipe else "snapshot" if args.snapshot else "trace"
     if file == "snapshot" and not host().exists(f"{base}/snapshot"):
@@ -143,13 +144,14 @@ def _of_cpu(file: str, cpu: int | None, base: str) -> str:
 
 
 def _copied(file: str, base: str, *, say: bool = False) -> int:
+    from probescope.cli.terminal import recorded_out
     from probescope.kernel import trace_text
 
     if say:
         sys.stdout.write(f"{base}/{file}\n")
-    sys.stdout.flush()
+    out = recorded_out()
     for piece in trace_text.pieces(file, base, _PIECE):
-        sys.stdout.buffer.write(piece)
+        out(piece)
         sys.stdout.buffer.flush()
     return 0
 

@@ -192,14 +192,14 @@ def _made(recording: TraceDat, args: argparse.Namespace) -> tuple[ReportLines, C
 
 
 def _lines(recording: TraceDat, args: argparse.Namespace, lines: ReportLines, choose: Chooser) -> None:
+    from probescope.cli.terminal import recorded_out
     from probescope.views.tracecmd.choosing import moved
     from probescope.views.tracecmd.wakeups import Wakeups, shown
 
-    out = sys.stdout.buffer
-    sys.stdout.flush()
+    out = recorded_out()
     for piece in recording.latency():
-        out.write(piece.encode("utf-8", "surrogateescape"))
-    out.write(b"cpus=%d\n" % recording.machine.cpus)
+        out(piece.encode("utf-8", "surrogateescape"))
+    out(b"cpus=%d\n" % recording.machine.cpus)
     wakeups = Wakeups(recording.events, lines.context) if args.wakeups else None
     check = Backwards() if args.ts_check else None
     offset, first = args.ts_offset, True
@@ -211,13 +211,13 @@ def _lines(recording: TraceDat, args: argparse.Namespace, lines: ReportLines, ch
         first = first and not batch.count
         chosen = choose(moved(batch, offset))
         if wakeups is None:
-            out.write(lines.data(chosen))
+            out(lines.data(chosen))
             continue
         found = wakeups.of(chosen)
         texts = lines.lines(chosen)
-        out.write("".join(f"{t}{shown(found[i]) if i in found else ''}\n" for i, t in enumerate(texts)).encode())
+        out("".join(f"{t}{shown(found[i]) if i in found else ''}\n" for i, t in enumerate(texts)).encode())
     if wakeups:
-        out.write(wakeups.summary().encode())
+        out(wakeups.summary().encode())
 
 
 class Backwards:

@@ -32,6 +32,7 @@ def parse(command: str, argv: Sequence[str]) -> argparse.Namespace:
 
 def main(command: str, argv: list[str]) -> int:
     from probescope.cli.ftrace_record import lost
+    from probescope.cli.terminal import recorded_out
     from probescope.collect.ftrace.streaming import Stream
 
     args = parse(command, argv)
@@ -46,9 +47,9 @@ def main(command: str, argv: list[str]) -> int:
 
     stream = Stream(plan, command_words(args.command), args.only_command, args.user, say)
     try:
-        sys.stdout.flush()
+        out = recorded_out()
         for piece in stream.pieces():
-            sys.stdout.buffer.write(piece)
+            out(piece)
             sys.stdout.buffer.flush()
         for text in lost(stream.losses):
             say(text)

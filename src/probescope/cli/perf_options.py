@@ -22,6 +22,8 @@ _LIVE = "rows are the functions of what is sampled now: record it, and probescop
 REFUSED: Mapping[str, Mapping[str, str]] = {
     "record": {
         "-S --snapshot --aux-sample": _AUX,
+        "--kcore": "the kernel's code is not copied: its names are saved beside the file, and probescope annotate -k "
+        "takes the code from a vmlinux",
         "--clang-opt --clang-path": "programs as events are compiled by probescope run, from its own language",
         "--debuginfod": "nothing is downloaded while recording: probescope report --debuginfod",
     },
@@ -90,8 +92,8 @@ TAKEN: Mapping[str, Mapping[str, bool]] = {
         "-m --modules": False, "-v --verbose": False, "--demangle-kernel": False, "--full-source-path": False,
         "--ignore-vmlinux": False, "--skip-empty": False, "--source": False, "--stdio-color": True, "--tui": False,
         "--show-cpu-utilization": False, "--disable-order": False, "--samples": True, "--percent-type": True,
-        "-M --disassembler-style": True, "--asm-raw": False, "--objdump": True, "--prefix": True, "--prefix-strip": True,
-        "--show-ref-call-graph": False, "--pretty": True,
+        "-M --disassembler-style": True, "--asm-raw": False, "--objdump": True,
+        "--prefix": True, "--prefix-strip": True, "--show-ref-call-graph": False, "--pretty": True,
     },
     "script": {
         "-v --verbose": False, "--demangle-kernel": False, "--full-source-path": False, "--show-kernel-path": False,

@@ -117,7 +117,6 @@ def _more(p: Parser) -> None:
     )
     p.add_argument("--no-bpf-event", action="store_true", help="nothing about BPF programs that come and go")
     p.add_argument("--threads", nargs="?", const="", metavar="SPEC", help="(rings are read by one thread)")
-    p.add_argument("--kcore", action="store_true", help="(the kernel's code is not copied)")
     p.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
     p.add_argument("-v", "--verbose", action="count", default=0, help="say what is opened")
     p.add_argument("--dry-run", action="store_true", help="only see whether this makes sense")
@@ -221,8 +220,6 @@ def main(argv: list[str]) -> int:
 def _told_of_options(args: argparse.Namespace, say: Callable[[str], None]) -> None:
     if args.threads is not None:
         say("--threads: one thread reads all rings, another writes where much comes: there is nothing to choose")
-    if args.kcore:
-        say("--kcore: the names of the kernel's functions are saved beside the file; its code is not")
 
 
 def _say(text: str) -> None:

@@ -227,6 +227,9 @@ class Opened:
 
     def tell_damage(self, out: TextIO) -> None:
         tell_damage(self.recording.name, self.recording.damage, out)
+        traced = getattr(self.recording, "aux_bytes", 0)
+        if traced:
+            out.write(f"NOTE: {self.recording.name}: {traced} bytes of trace data of processors are not decoded here\n")
         merged = self.told.tasks.merged
         if merged:
             about = "memory changed too often: its names before may be those of after"

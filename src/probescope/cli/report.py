@@ -144,10 +144,10 @@ def main(argv: list[str]) -> int:
 def _dumped(report: Report) -> int:
     """All records, then how many there were of each type."""
     from probescope.cli.script_dump import dump
+    from probescope.cli.terminal import recorded_out
     from probescope.views.reporting import told
 
-    sys.stdout.flush()
-    dump(report.opened, sys.stdout.buffer.write, None)
+    dump(report.opened, recorded_out(), None)
     for line in told.stats(report.opened.recording):
         sys.stdout.write(line + "\n")
     return _end(report, 0)

@@ -85,14 +85,15 @@ _NOTHING_ELSE = {"stats": False, "tasks": False, "mmaps": False}
 
 
 def _text(recording: Opened, args: argparse.Namespace) -> None:
+    from probescope.cli.terminal import recorded_out
+
     lines = _Lines(recording, args)
     if args.show_round_events:
         sys.stdout.write("PERF_RECORD_FINISHED_ROUND\n" * rounds(recording))
-    out = sys.stdout.buffer
-    sys.stdout.flush()
+    out = recorded_out()
     with closing(recording.parts(lines.of, 1 if alone(args) else jobs_of(args))) as parts:
         for part in parts:
-            out.write(part)
+            out(part)
     lines.close()
     if args.debug_mode:
         sys.stdout.flush()
@@ -101,10 +102,10 @@ def _text(recording: Opened, args: argparse.Namespace) -> None:
 
 def _dumped(recording: Opened, args: argparse.Namespace) -> None:
     from probescope.cli.script_dump import dump
+    from probescope.cli.terminal import recorded_out
 
-    sys.stdout.flush()
     lines = _Lines(recording, args)
-    dump(recording, sys.stdout.buffer.write, lines.one, unsorted=args.dump_unsorted_raw_trace)
+    dump(recording, recorded_out(), lines.one, unsorted=args.dump_unsorted_raw_trace)
 
 
 class _Lines:

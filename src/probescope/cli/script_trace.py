@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, cast
 
+from probescope.cli.terminal import recorded_out
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,12 +48,11 @@ def _text(recording: TraceDat | TraceText, args: argparse.Namespace) -> None:
         buffers=names if len(names) > 1 else (),
         plugins=not hasattr(recording, "survey"),  # texts are printed as they were
     )
-    out = sys.stdout.buffer
-    sys.stdout.flush()
+    out = recorded_out()
     for piece in recording.latency():
-        out.write(piece.encode("utf-8", "surrogateescape"))
+        out(piece.encode("utf-8", "surrogateescape"))
     for data in report(lines, recording.batches(), recording.machine.cpus):
-        out.write(data)
+        out(data)
 
 
 def _json(recording: TraceDat | TraceText, args: argparse.Namespace) -> None:
