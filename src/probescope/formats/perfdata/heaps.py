@@ -20,14 +20,11 @@ FULL: Final = 4096
 """Heaps of a stretch; with more it ends early."""
 
 
-def _slot(data: bytes, place: i64, words: bytes) -> i64:
-    mix: i64 = 0
-    step: i64 = 0
-    while step < len(words):
-        mix = (mix ^ read_i64_le(data, place + (read_i64_le(words, step) << 3))) * 0x2545F4914F6CDD1D
-        mix ^= (mix >> 29) & 0x7FFFFFFFF
-        step += 8
-    return mix & (SLOTS - 1)
+def _slot(data: bytes, place: i64, first: i64, second: i64) -> i64:
+    """By two words alone: what differs in others only is found in the next slots."""
+    mix: i64 = (read_i64_le(data, place + first) * 0x2545F4914F6CDD1D) ^ read_i64_le(data, place + second)
+    mix *= 0x2545F4914F6CDD1D
+    return (mix >> 40) & (SLOTS - 1)
 
 
 def _alike(data: bytes, one: i64, other: i64, words: bytes) -> bool:
@@ -61,7 +58,7 @@ class Heaps:
     def put(self, data: bytes, begin: i64, at: bytes, breaks: bytes, words: bytes, period: i64) -> bytes:
         """``data``: words of a little-endian file from word ``begin`` on; ``at``: words where samples begin, i8;
         ``breaks``: numbers of samples that stretches begin with, ascending; ``words``: those of a sample that tell
-        heaps apart, i8; ``period``: the word of its period, 0 if there is none.
+        heaps apart, i8, the two that differ most first; ``period``: the word of its period, 0 if there is none.
 
         For each heap three i8 numbers: its first sample, how many there are, the sum of their periods. Samples that do
         not lie in ``data`` as a whole have heaps of their own, with 0 for both."""
@@ -70,10 +67,18 @@ class Heaps:
         counts = vec[i64]()
         sums = vec[i64]()
         count: i64 = len(at) >> 3
-        last: i64 = read_i64_le(words, len(words) - 8)
-        if period > last:  # noqa: PLR1730 - max() makes objects of both
-            last = period
+        last: i64 = period
+        step: i64 = 0
+        while step < len(words):
+            word: i64 = read_i64_le(words, step)
+            if word > last:  # noqa: PLR1730 - max() makes objects of both
+                last = word
+            step += 8
         most: i64 = len(data) - ((last + 1) << 3)
+        first: i64 = read_i64_le(words, 0) << 3
+        second: i64 = first
+        if len(words) >= 16:
+            second = read_i64_le(words, 8) << 3
         following: i64 = 0
         ending: i64 = count
         if len(breaks):
@@ -101,7 +106,7 @@ class Heaps:
                 made += 1
                 number += 1
                 continue
-            slot = _slot(data, place, words)
+            slot = _slot(data, place, first, second)
             weight: i64 = 1
             if period:
                 weight = read_i64_le(data, place + (period << 3))

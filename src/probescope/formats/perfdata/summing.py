@@ -70,11 +70,11 @@ def _layout(rows: Rows, at: Column, events: Events) -> Layout | None:
 
 
 def _words(layout: Layout) -> Column:
-    """The words of a sample that tell heaps apart."""
-    found = [layout.where(name) for name in ("identifier", "id", "ip", "tid")]
+    """The words of a sample that tell heaps apart, the two that differ most first."""
+    found = [layout.where(name) for name in ("ip", "tid", "identifier", "id")]
     if layout.sample_type & lay.RAW:
         found.append(layout.head_words)  # the size of the raw record
-    return np.array([0, *(word for word in found if word > 0)], np.int64)
+    return np.array([*(word for word in found if word > 0), 0], np.int64)
 
 
 def _sound(rows: Rows, layout: Layout, events: Events) -> bool:
