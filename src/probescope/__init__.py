@@ -21,9 +21,22 @@ if TYPE_CHECKING:
     from probescope.api import open as open  # noqa: A004 - as other readers of files call it
     from probescope.api import record as record
     from probescope.api import run as run
+    from probescope.debuginfo.values.registry import printer as printer
     from probescope.kernel.point import point as point
 
-__all__ = ["Request", "__version__", "build", "doctor", "explain", "list_probes", "marker", "point", "record", "run"]
+__all__ = [
+    "Request",
+    "__version__",
+    "build",
+    "doctor",
+    "explain",
+    "list_probes",
+    "marker",
+    "point",
+    "printer",
+    "record",
+    "run",
+]
 _MORE = ("open",)  # not for `import *`, which would hide Python's own
 
 
@@ -35,6 +48,10 @@ def __getattr__(name: str) -> Any:
 
         globals()["point"] = point
         return point
+    if name == "printer":
+        from probescope.debuginfo.values.registry import printer
+
+        return printer
     from probescope import api
 
     return getattr(api, name)

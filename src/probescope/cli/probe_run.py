@@ -170,6 +170,8 @@ class _Printer:
             case Attached(count=count) if not self._args.quiet and self._args.format == "text":
                 sys.stderr.write(f"Attached {count} probe{'s' if count != 1 else ''}\n")
                 sys.stderr.flush()
+            case Lost(helper=helper) if helper and self._lines.speculative:
+                pass  # what is no pointer leads nowhere
             case Lost(count=count, about=about, hint=hint, helper=helper):
                 hint = hint.partition("; kptr()")[0]  # which programs have
                 said = f"WARNING: {about}, {count:,} times" if helper else f"LOST: {count:,} {about}"

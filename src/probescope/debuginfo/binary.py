@@ -87,10 +87,10 @@ class Binary:
 
     def demangled(self, name: str) -> list[FunctionSite]:
         """C++ and Rust functions by demangled name: with parameters (``ns::f(int)``), or without any (``ns::f``), which
-        may be several."""
+        may be several; of a template then all that it was made into."""
         from probescope.debuginfo.demangle import demangle, without_parameters
 
-        exact, loose = [], []
+        exact, loose, instances = [], [], []
         word = name.replace("~", ":").split("(")[0].rsplit(":", 1)[-1].strip().split("<")[0].split(" ")[-1]
         plain = word.isidentifier()
         for f in self.functions(f"_[ZR]*{word}*" if plain else "_[ZR]*"):
@@ -99,7 +99,9 @@ class Binary:
                 exact.append(f)
             elif "(" not in name and without_parameters(shown) == name:
                 loose.append(f)
-        return exact or loose
+            elif "(" not in name and "<" not in name and _without_arguments(without_parameters(shown)) == name:
+                instances.append(f)
+        return exact or loose or instances
 
     def function_at(self, offset: int) -> tuple[FunctionSite, int] | None:
         """The function that covers a file offset, and how far into it that is."""
@@ -154,3 +156,8 @@ class Binary:
         if offset is None:
             return None
         return FunctionSite(s.name, offset, s.address, s.size, s.type == STT_GNU_IFUNC)
+
+
+def _without_arguments(name: str) -> str:
+    """Of a template."""
+    return name.partition("<")[0] if name.endswith(">") and "operator" not in name else name

@@ -93,11 +93,13 @@ Show = Callable[[Hit], str]
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """``root``: the value, ``Pieces`` or an address (``Deref``) where ``size`` bytes of it lie."""
+    """``root``: the value, ``Pieces`` or an address (``Deref``) where ``size`` bytes of it lie.
+    ``speculative``: some of what is taken for pointers may be none, and lead nowhere."""
 
     root: Fetch
     size: int
     steps: tuple[Step, ...] = ()
+    speculative: bool = False
     show: Show = field(default=lambda _: "", compare=False, repr=False)
 
 

@@ -17,6 +17,7 @@ from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_find import Finder, entry_of
 from probescope.debuginfo.dwarf_layout import plain
 from probescope.debuginfo.dwarf_lines import ends_with
+from probescope.debuginfo.dwarf_params import signature
 from probescope.debuginfo.dwarf_places import CodeLine, Functions, SourceLines, Spot
 from probescope.debuginfo.dwarf_scope import Scopes, Variable, line_of
 from probescope.debuginfo.dwarf_types import DwarfTypes, Names
@@ -27,6 +28,7 @@ from probescope.model.arch import Arch
 from probescope.model.capture import Capture, Pieces
 from probescope.model.fetch import Deref, Fetch, Immediate, Register, Sum
 from probescope.model.probe_def import Place
+from probescope.model.site import MemBytes, Reg, RegBytes, RegMem
 from probescope.model.types import VOID
 from probescope.sources.probe_args import CannotFetch, Value
 
@@ -247,7 +249,28 @@ class DebugPlaces:
         self.types.near = v.die.unit
         kind = v.die.type()
         t = self.types.type_of(kind) if kind is not None else VOID
-        return Value(self._fetch(v, address), t, die=plain(kind))
+        return Value(self._passed(v, address) or self._fetch(v, address), t, die=plain(kind))
+
+    def _passed(self, v: Variable, address: int) -> Fetch | None:
+        """Of a parameter that is said to be in the function's own frame, where that is not there yet: compilers name
+        one place for the whole of a small function. It is where the calling convention has it."""
+        chain, place = self.scopes.around(address), self.scopes.place(v, address)
+        if not (v.is_parameter and chain and v.scope.key == chain[0].key and entry_of(chain[0]) == address):
+            return None
+        arch = self.target.arch
+        own = isinstance(place, ex.Near) and place.register == arch.sp and place.offset < arch.stack_args
+        if not own and not (isinstance(place, ex.Pieces) and any(not isinstance(p, ex.Held) for p, _ in place.parts)):
+            return None
+        found = next((p for p in signature(chain[0], self.types, arch).parameters if p.name == v.name), None)
+        match found.where if found is not None else None:
+            case Reg(name=name):
+                return Register(name)
+            case RegBytes(parts=parts):
+                return Pieces(tuple((Register(r), n) for r, n in parts))
+            case RegMem(reg=name, offset=offset, index="") | MemBytes(reg=name, offset=offset):
+                return Deref(Register(name), offset)
+            case _:
+                return None
 
     def capture(self, value: Value) -> Capture | None:
         """How all of a value is had. Raises ``DwarfError``."""

@@ -19,7 +19,7 @@ from probescope.model.fetch import Absolute, Deref, Fetch, FetchArg, FetchType, 
 from probescope.model.probe_def import ArgDef, ProbeDef
 from probescope.model.probe_found import FoundArg, FoundProbe
 from probescope.model.site import Constant, Field, Reg, RegMem
-from probescope.sources import elf_places
+from probescope.sources import elf_places, probe_cpp
 from probescope.sources.context import ResolveContext
 from probescope.sources.elf_places import open_binary
 from probescope.sources.globs import is_glob
@@ -128,7 +128,13 @@ class ProgramTarget:
         wants = any((not a.every and _has_variables(a)) or a.every for a in d.args)
         if is_glob(d.place.function):
             return [f for s in self._placed(d, self._globbed(d)) for f in self._found(d, s)]
-        return at_each(self._placed(d, self._spots(d, wants)), lambda s: self._at(d, s))
+        spots = self._placed(d, self._spots(d, wants))
+        several = probe_cpp.overloads(d.place.function, spots, self.binary)
+        try:
+            found = at_each(spots, lambda s: self._at(d, s))
+        except ScriptError as e:
+            raise probe_cpp.hinted(e, d.place.function, several) from None
+        return probe_cpp.told(found, d.place.function, several)
 
     def _placed(self, d: ProbeDef, spots: list[Spot]) -> list[Spot]:
         return self.go.spots(d.place, spots) if self.go is not None else spots
@@ -198,6 +204,8 @@ class ProgramTarget:
         if self.go is not None:
             d = self.go.asked(d, spot, self.debug)
         args, lost = arguments(d, self._around(d, spot))
+        if not d.args and d.place.function == probe_cpp.THROW and spot.address == symbol.entry and not d.place.ret:
+            args = (probe_cpp.thrown(self.binary, self.arch),)
         name = spot.name or symbol.name
         return FoundProbe(
             path, "", offset, d.place.ret and not spot.returns, args, name, spot.address - spot.entry, spot.address,

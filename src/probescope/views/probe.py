@@ -21,6 +21,11 @@ class ProbeLines:
         self._rows, self._symbol = rows, symbol
         self._parts: dict[int, list[tuple[int, int, int, Any]]] = {}
 
+    @property
+    def speculative(self) -> bool:
+        """Whether reads that fail are to be expected."""
+        return any(a.capture is not None and a.capture.speculative for r in self._rows for a in r.args)
+
     def part(self, values: Sequence[Any]) -> bool:
         """Takes a record that is only a part of a value: that of its event follows."""
         if int(values[0]) != SEGMENT:

@@ -78,7 +78,8 @@ class Captures:
         recipe.value(t, Spot(0, 0, 0))
         if registry.find(t.name) is not None:
             recipe.pointers(t, Spot(0, 0, 0))
-        return Capture(root, min(t.size, ROOT_BYTES), tuple(recipe.steps), lambda hit: self.show(t, hit))
+        size, steps = min(t.size, ROOT_BYTES), tuple(recipe.steps)
+        return Capture(root, size, steps, recipe.speculative, show=lambda hit: self.show(t, hit))
 
     # --- afterwards ---------------------------------------------------------------------------------------------------
 

@@ -45,12 +45,12 @@ class Spot:
 
 
 class Recipe:
-    """Steps are numbered from 1; 0 is the value itself. ``wanted``: types whose printers a user wrote, which may look
-    behind their pointers."""
+    """Steps are numbered from 1; 0 is the value itself. ``speculative``: not all pointers are known to be some."""
 
-    def __init__(self, wanted: frozenset[str] = frozenset()) -> None:
+    def __init__(self) -> None:
         self.steps: list[Step] = []
-        self._bytes, self._wanted = ROOT_BYTES, wanted
+        self._bytes = ROOT_BYTES
+        self.speculative = False
 
     def value(self, t: VType, spot: Spot) -> None:
         """Plans what ``t`` at ``spot`` needs besides its own bytes."""
@@ -146,6 +146,7 @@ class Recipe:
     def _message(self, step: int) -> None:
         """What most errors of Go are: a struct with a text."""
         if step:
+            self.speculative = True
             spot = Spot(step, 0, MAX_DEPTH)
             self._step(spot, 0, INNER_TEXT, length=Length(spot.word(WORD)))
 
