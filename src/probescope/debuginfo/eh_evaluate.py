@@ -1,9 +1,9 @@
-"""One step up a stack by a rule in its general form: any register, any expression. For x86-64.
+"""One step up a stack by a rule in its general form: any register, any expression.
 
     registers of a frame, its rule, memory  ──►  registers of its caller
 
-Registers are numbered as DWARF has them: 6 frame pointer, 7 stack pointer, 16 return address. What a rule says nothing
-of is unchanged where the ABI says so, and unknown otherwise.
+Registers are numbered as DWARF has them: of x86-64 6 frame pointer, 7 stack pointer, 16 return address. What a rule
+says nothing of is unchanged where the ABI says so, and unknown otherwise.
 
 Source: DWARF 5, 2.5 and 6.4; System V ABI for AMD64, figures 3.4 and 3.36.
 """
@@ -14,13 +14,10 @@ import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
-from probescope.debuginfo.eh_rules import Kept, Rule
+from probescope.debuginfo.eh_rules import X86_64, Conventions, Kept, Rule
 from probescope.debuginfo.leb128 import sleb, uleb
 from probescope.errors import ElfError
 
-FP, SP, IP = 6, 7, 16
-PRESERVED = frozenset((3, 6, 12, 13, 14, 15))
-"""Registers that a called function gives back as they were."""
 MOST_OPS = 128
 MOST_STACK = 64
 _MASK = (1 << 64) - 1
@@ -41,18 +38,21 @@ class Caller(NamedTuple):
     frame: int | None
 
 
-def step(rule: Rule, register: Get, read: Get) -> Caller:
+def step(rule: Rule, register: Get, read: Get, machine: Conventions = X86_64) -> Caller:
     """The caller's registers. Raises ``Unknown``."""
     cfa = evaluate(rule.code, register, read) if rule.code else _must(register(rule.register)) + rule.offset & _MASK
-    ret = _must(restored(IP, rule.ret, cfa, register, read))
-    return Caller(ret, cfa, restored(FP, rule.frame, cfa, register, read))
+    back = machine.link if machine.link >= 0 else machine.ip
+    ret = _must(restored(back, rule.ret, cfa, register, read, machine)) & machine.mask
+    return Caller(ret, cfa, restored(machine.frame, rule.frame, cfa, register, read, machine))
 
 
-def restored(number: int, kept: Kept | None, cfa: int, register: Get, read: Get) -> int | None:
+def restored(
+    number: int, kept: Kept | None, cfa: int, register: Get, read: Get, machine: Conventions = X86_64
+) -> int | None:
     """What a register holds in the caller. ``kept``: what the rule says of it, ``None`` for nothing. Raises
     ``Unknown``."""
     if kept is None or kept.how == "same":
-        return register(number) if number in PRESERVED else None
+        return register(number) if number in machine.preserved else None
     match kept.how:
         case "undefined":
             return None

@@ -61,18 +61,26 @@ Rows = list[tuple[int, Rule]]
 
 class Conventions(NamedTuple):
     """Register numbers of a machine: frame pointer and stack pointer. ``leaf``: how the return address is kept where
-    nothing is said of it: in its own register (AArch64), or nowhere."""
+    nothing is said of it: in its own register (AArch64), or nowhere. ``ip``: what stands for the instruction pointer;
+    ``link``: the register of return addresses, -1 where calls push them. ``preserved``: registers that a called
+    function gives back as they were. ``mask``: bits of code's addresses; others may sign them."""
 
     name: str
     frame: int
     stack: int
     leaf: Kept
+    ip: int
+    link: int = -1
+    preserved: frozenset[int] = frozenset()
+    mask: int = (1 << 64) - 1
 
 
-MACHINES: dict[str, Conventions] = {
-    "x86_64": Conventions("x86_64", 6, 7, UNDEFINED),  # System V ABI for AMD64, figure 3.36
-    "aarch64": Conventions("aarch64", 29, 31, SAME),  # DWARF for the Arm 64-bit Architecture, table 4.1
-}
+X86_64 = Conventions("x86_64", 6, 7, UNDEFINED, 16, preserved=frozenset((3, 6, 12, 13, 14, 15)))
+"""System V ABI for AMD64, figures 3.4 and 3.36."""
+AARCH64 = Conventions("aarch64", 29, 31, SAME, 32, 30, frozenset(range(19, 31)), (1 << 48) - 1)
+"""DWARF for the Arm 64-bit Architecture, table 4.1, where the instruction pointer has number 32; Procedure Call
+Standard, 6.1.1. Bits above the 48th may be a pointer's authentication code."""
+MACHINES: dict[str, Conventions] = {m.name: m for m in (X86_64, AARCH64)}
 
 
 class Start(NamedTuple):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from probescope.debuginfo.eh_index import FrameIndex
-from probescope.debuginfo.eh_rules import UNDEFINED, Kept, Rule
+from probescope.debuginfo.eh_rules import UNDEFINED, X86_64, Conventions, Kept, Rule
 from probescope.debuginfo.unwind_table import PLT_RULE, dereferenced
 from probescope.frozen import dataclass
 
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
-UNREAD, GAP, END, NEAR, AT, SIGNAL, PLT, ODD = range(8)
+UNREAD, GAP, END, NEAR, AT, SIGNAL, PLT, ODD, LEAF = range(9)
 """Not read yet; not known; the outermost function; CFA = register + number; CFA at register + number; a signal's
 trampoline, whose caller's registers are all kept beside the stack pointer; jumps of 16 bytes each, from byte ``number``
-on with a word more on the stack; another rule."""
+on with a word more on the stack; another rule; CFA = register + number, and the return address in its register."""
 WINDOW_BITS = 44
 MOST_WINDOWS = 1 << 18
-_FP, _SP = 6, 7
 _DEREF = b"\x06"
 _RETURN = Kept("at", -8)
 
@@ -52,7 +51,8 @@ class Columns:
 class Rules:
     """Different rules, numbered: a file has some hundred."""
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Conventions = X86_64) -> None:
+        self._machine = machine
         none = Rule(-1, 0, b"", UNDEFINED, UNDEFINED)
         self.rules: list[Rule] = [none, none]
         self._rows: list[tuple[_Packed, bool]] = [(_Packed(UNREAD), False), (_Packed(GAP), False)]
@@ -65,7 +65,7 @@ class Rules:
         if found is None:
             found = self._number[key] = len(self.rules)
             self.rules.append(rule)
-            self._rows.append((_packed(rule, signal), signal))
+            self._rows.append((_packed(rule, signal, self._machine), signal))
             self._columns = None
         return found
 
@@ -90,7 +90,7 @@ class _Packed(NamedTuple):
     back: int = 0
 
 
-def _packed(rule: Rule, signal: bool) -> _Packed:
+def _packed(rule: Rule, signal: bool, machine: Conventions) -> _Packed:
     if rule.ret.how == "undefined" and (rule.code or rule.register >= 0):
         return _Packed(END)
     if rule.register < 0 and not rule.code:
@@ -99,19 +99,21 @@ def _packed(rule: Rule, signal: bool) -> _Packed:
     if plt:
         return _Packed(PLT, False, plt[1][0] - 0x30, 0, -8)
     where = dereferenced(rule.code) if rule.code else (rule.register, rule.offset)
-    if where is None or where[0] not in (_FP, _SP):
+    if where is None or where[0] not in (machine.frame, machine.stack):
         return _Packed(ODD)
     if signal:
         back, saved = (dereferenced(k.code + _DEREF) if k.how == "expression" else None for k in (rule.ret, rule.frame))
-        if not rule.code or back is None or saved is None or {where[0], back[0], saved[0]} != {_SP}:
+        if not rule.code or back is None or saved is None or {where[0], back[0], saved[0]} != {machine.stack}:
             return _Packed(ODD)
         return _fitting(_Packed(SIGNAL, False, where[1], saved[1], back[1]))
-    if rule.ret.how != "at" or rule.frame.how not in {"at", "same", "undefined"}:
+    linked = rule.ret.how == "same" and machine.link >= 0 and not rule.code
+    if (rule.ret.how != "at" and not linked) or rule.frame.how not in {"at", "same", "undefined"}:
         return _Packed(ODD)
     saved_at = rule.frame.number if rule.frame.how == "at" else 0
     if rule.frame.how == "at" and not saved_at:
         return _Packed(ODD)
-    return _fitting(_Packed(AT if rule.code else NEAR, where[0] == _FP, where[1], saved_at, rule.ret.number))
+    kind = LEAF if linked else AT if rule.code else NEAR
+    return _fitting(_Packed(kind, where[0] == machine.frame, where[1], saved_at, rule.ret.number))
 
 
 def _fitting(packed: _Packed) -> _Packed:
@@ -121,10 +123,10 @@ def _fitting(packed: _Packed) -> _Packed:
 class Rows:
     """``rules.columns()`` says what the numbers that ``find`` gives mean."""
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Conventions = X86_64) -> None:
         import numpy as np
 
-        self.rules = Rules()
+        self.rules = Rules(machine)
         self._keys: Column = np.zeros(0, np.uint64)
         self._rules: Column = np.zeros(0, np.int32)
         self._indexes: list[FrameIndex] = []

@@ -3,7 +3,7 @@
 Every address space with samples has a number of its own, and its pieces of executable memory one after the other in
 one sorted array::
 
-    keys    number << 47 | address where the piece begins        ascending
+    keys    number << 48 | address where the piece begins        ascending
     ends    the same of its end      shifts   what makes a key of debuginfo.unwind_rows of it, if it is ruled
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from probescope.debuginfo.eh_rules import X86_64, Conventions
 from probescope.debuginfo.elf import PT_LOAD, ElfFile
 from probescope.debuginfo.symbolize import AddressSpace, Mapping
 from probescope.debuginfo.unwind_rows import WINDOW_BITS, Rows
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
-ADDRESS_BITS = 47
+ADDRESS_BITS = 48
 MOST_SPACES = 1 << 64 - ADDRESS_BITS - 1
 NO_RULE = 1
 """The number of the rule of what is not known (``unwind_rows.Rules``)."""
@@ -41,10 +42,11 @@ Files = Callable[[Mapping], "tuple[ElfFile, FrameIndex] | None"]
 class Grounds:
     """``spaces`` is a list that grows: address spaces are named by their index in it."""
 
-    def __init__(self, spaces: Sequence[AddressSpace], files: Files) -> None:
+    def __init__(self, spaces: Sequence[AddressSpace], files: Files, machine: Conventions = X86_64) -> None:
         import numpy as np
 
-        self.rows = Rows()
+        self.machine = machine
+        self.rows = Rows(machine)
         self._spaces, self._files = spaces, files
         self._numbers: dict[int, int] = {}
         self._pieces: dict[int, tuple[Mapping, list[Piece]]] = {}  # by the mapping's identity

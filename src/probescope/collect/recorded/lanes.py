@@ -2,6 +2,7 @@
 
     dumps  [ bytes from the stack pointer on ] of each lane, in one array
     step   address -> rule (``grounds``) -> CFA -> return address at CFA - 8, frame pointer where the rule says
+           AArch64: the return address in its register, if the innermost function has not saved it
            no rule -> the frame pointer, if it points into the dump and leads to code
            a rule that fits in no column -> that lane alone (debuginfo.eh_evaluate)
 
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.past import Past, Registers, Step
 from probescope.debuginfo import eh_evaluate
-from probescope.debuginfo.unwind_rows import AT, GAP, NEAR, ODD, PLT, SIGNAL
+from probescope.debuginfo.unwind_rows import AT, GAP, LEAF, NEAR, ODD, PLT, SIGNAL
 from probescope.frozen import dataclass
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ class Walk:
 
     def __init__(self, grounds: Grounds, dumps: Dumps, registers: Registers, spaces: Column) -> None:
         self._grounds, self._dumps, self._registers, self._spaces = grounds, dumps, registers, spaces
-        self._past = Past(registers, grounds.rows.rules.rules, self._word)
+        self._machine = grounds.machine
+        self._past = Past(registers, grounds.rows.rules.rules, self._word, self._machine)
         self._cut = self._odd = 0
         self._active = dumps
 
@@ -112,7 +114,8 @@ class Walk:
         n = len(self._spaces)
         bases = self._grounds.bases(self._spaces)
         lanes: Column = np.arange(n)
-        ip, sp, fp = map(self._registers.column, (eh_evaluate.IP, eh_evaluate.SP, eh_evaluate.FP))
+        m = self._machine
+        ip, sp, fp = map(self._registers.column, (m.ip, m.stack, m.frame))
         before: Column = np.zeros(n, np.uint64)
         shown: list[tuple[Column, Column]] = []
         while len(lanes) and len(shown) < DEPTH:
@@ -154,6 +157,8 @@ class Walk:
         caller, good = self._active.read(beside + columns.back[rules])
         self._cut += int((plain & ~good).sum())
         good &= plain
+        if self._machine.link >= 0:
+            self._linked(kind, k, (good, caller))
         frame = fp
         kept = np.flatnonzero(saved)
         if len(kept):
@@ -167,6 +172,18 @@ class Walk:
             self._one_by_one(np.flatnonzero(kind == ODD), k, step, (good, caller, frame))
         return good & (caller != 0), caller, cfa, frame
 
+    def _linked(self, kind: Column, k: int, out: tuple[Column, Column]) -> None:
+        """Return addresses have a register: of the innermost function it is not saved yet, or not any more. Those in
+        memory may be signed."""
+        import numpy as np
+
+        good, caller = out
+        leaf = np.flatnonzero(kind == LEAF)
+        if k == 0 and len(leaf) and self._registers.has(self._machine.link):
+            caller[leaf] = self._registers.column(self._machine.link)[leaf]
+            good[leaf] = True
+        caller &= np.uint64(self._machine.mask)
+
     def _by_frame(self, at: Column, step: Step, bases: Column, out: tuple[Column, Column, Column]) -> None:
         """Code without rules: of a JIT compiler, assembly, or a file that is not here. Many keep a frame pointer; what
         does not lead to code is none."""
@@ -177,6 +194,7 @@ class Walk:
         good, caller, frame = out
         pointer, dumps = step.fp[at], self._active.only(at)
         caller[at], found = dumps.read(pointer + np.uint64(_EIGHT))
+        caller[at] &= np.uint64(self._machine.mask)
         frame[at] = dumps.read(pointer)[0]
         step.cfa[at] = pointer + np.uint64(16)
         good[at] = found & (pointer >= step.sp[at]) & self._grounds.executable(bases[at], caller[at] - np.uint64(1))
@@ -189,7 +207,8 @@ class Walk:
             lane = int(step.lanes[i])
             try:
                 rule = known[int(step.rules[i])]
-                found = eh_evaluate.step(rule, partial(self._past.register, lane, k), partial(self._word, lane))
+                get, word = partial(self._past.register, lane, k), partial(self._word, lane)
+                found = eh_evaluate.step(rule, get, word, self._machine)
             except eh_evaluate.Unknown:
                 continue
             good[i], caller[i], step.cfa[i], frame[i] = True, found.ip, found.sp, found.frame or 0

@@ -109,10 +109,11 @@ class Module:
         """The file with its unwind information; of a stripped one .debug_frame is in its debug file. Of one that is not
         here, what was saved of it beside the recording."""
         from probescope.debuginfo.eh_index import FrameIndex
+        from probescope.debuginfo.eh_rules import MACHINES
 
         if not self._indexed:
             self._unwound = self.elf or self._files.saved_frames(self.path, self.build_id)
-        if not self._indexed and self._unwound is not None and self._unwound.machine == "x86_64":
+        if not self._indexed and self._unwound is not None and self._unwound.machine in MACHINES:
             for which in (0, 1):
                 elf = self._unwound if which == 0 else self.debug
                 try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from probescope.debuginfo import eh_evaluate
 from probescope.debuginfo.eh_evaluate import Unknown
+from probescope.debuginfo.eh_rules import X86_64, Conventions
 from probescope.debuginfo.unwind_rows import END, GAP, UNREAD
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ class Registers:
         found: Column = self._values[self._start + self._places[number]]
         return found
 
+    def has(self, number: int) -> bool:
+        return number in self._places
+
     def of(self, lane: int, number: int) -> int | None:
         place = self._places.get(number)
         return int(self._values[int(self._start[lane]) + place]) if place is not None else None
@@ -57,8 +61,14 @@ class Registers:
 class Past:
     """``first``: registers at the first step. ``word``: memory of a lane."""
 
-    def __init__(self, first: Registers, rules: list[Rule], word: Callable[[int, int], int | None]) -> None:
-        self._first, self._rules, self._word = first, rules, word
+    def __init__(
+        self,
+        first: Registers,
+        rules: list[Rule],
+        word: Callable[[int, int], int | None],
+        machine: Conventions = X86_64,
+    ) -> None:
+        self._first, self._rules, self._word, self._machine = first, rules, word, machine
         self._steps: list[Step] = []
         self._work = 0
         self._known: dict[tuple[int, int, int], int | None] = {}
@@ -74,9 +84,12 @@ class Past:
         return self._known[key]
 
     def _found(self, lane: int, k: int, number: int) -> int | None:
-        if number in (eh_evaluate.IP, eh_evaluate.SP, eh_evaluate.FP) and k < len(self._steps):
+        m = self._machine
+        if number in (m.ip, m.stack, m.frame) and k < len(self._steps):
             step = self._steps[k]
-            return int({eh_evaluate.IP: step.ip, eh_evaluate.SP: step.sp}.get(number, step.fp)[_place(step, lane)])
+            return int({m.ip: step.ip, m.stack: step.sp}.get(number, step.fp)[_place(step, lane)])
+        if number == m.link and 0 < k < len(self._steps):  # where it returned to
+            return int(self._steps[k].ip[_place(self._steps[k], lane)])
         value = self._first.of(lane, number)
         for j in range(min(k, len(self._steps))):
             value = self._after(lane, j, number, value)
@@ -90,7 +103,7 @@ class Past:
             return None
         kept = next((k for n, k in self._rules[int(step.rules[i])].others if n == number), None)
         if kept is None or kept.how == "same":
-            return value if number in eh_evaluate.PRESERVED else None
+            return value if number in self._machine.preserved else None
 
         if kept.code:
             self._work += 1
@@ -104,7 +117,7 @@ class Past:
             return self._word(lane, address)
 
         try:
-            return eh_evaluate.restored(number, kept, int(step.cfa[i]), register, read)
+            return eh_evaluate.restored(number, kept, int(step.cfa[i]), register, read, self._machine)
         except (Unknown, RecursionError):
             return None
 

@@ -3,7 +3,8 @@ kernel's: from there on they are stacks like any others.
 
     registers, stack_dumps  ──► lanes.Walk ──► kernel's frames, mark of the user's context, user's frames
 
-Only x86-64 is unwound, and only processes of 64 bits; of others the instruction pointer is shown.
+x86-64 and AArch64 are unwound, whatever machine this is, and only processes of 64 bits; of others the instruction
+pointer is shown.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from probescope.collect.recorded.grounds import Files, Grounds
 from probescope.collect.recorded.lanes import Dumps, Walk, Walked
 from probescope.collect.recorded.past import Registers
-from probescope.debuginfo import eh_evaluate
+from probescope.debuginfo.eh_rules import MACHINES, X86_64
 from probescope.frozen import replace
 from probescope.model.recording import EventBatch, Ragged, Recording
 
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
-_DWARF = (0, 3, 2, 1, 4, 5, 6, 7, 16, -1, -1, -1, -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15)
-"""Numbers that DWARF gives the registers of enum perf_event_x86_regs (arch/x86/include/uapi/asm/perf_regs.h)."""
-_NEEDED = {eh_evaluate.IP, eh_evaluate.SP, eh_evaluate.FP}
+_DWARF = {
+    "x86_64": (0, 3, 2, 1, 4, 5, 6, 7, 16, -1, -1, -1, -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15),
+    "aarch64": tuple(range(33)),
+}
+"""Numbers that DWARF gives the registers of enum perf_event_x86_regs and enum perf_event_arm_regs
+(arch/x86/include/uapi/asm/perf_regs.h, arch/arm64/include/uapi/asm/perf_regs.h)."""
 LANES = 1 << 13
 """Stacks that are walked at once: so many that their columns stay near the processor."""
 _WIDE = 2  # PERF_SAMPLE_REGS_ABI_64
@@ -38,10 +42,18 @@ class Unwinder:
     """``cut``: stacks that are longer than what was recorded of them."""
 
     def __init__(self, recording: Recording, spaces: Sequence[AddressSpace], files: Files) -> None:
-        self._recording = recording
-        self._grounds = Grounds(spaces, files)
+        self._recording, self._spaces, self._files = recording, spaces, files
+        self._known: Grounds | None = None
         self.cut = 0
         self.unwound = 0
+
+    @property
+    def _grounds(self) -> Grounds:
+        """A pipe tells of its machine before its first samples, not earlier."""
+        if self._known is None:
+            name = {"arm64": "aarch64"}.get(self._recording.machine.arch, self._recording.machine.arch)
+            self._known = Grounds(self._spaces, self._files, MACHINES.get(name, X86_64))
+        return self._known
 
     def batch(self, batch: EventBatch, spaces: Column) -> EventBatch:
         """The batch with whole stacks; ``spaces``: index of each event's address space."""
@@ -57,8 +69,9 @@ class Unwinder:
             which = some[batch.event[some] == kind]
             mask = self._recording.events[kind].registers
             which = which[batch.registers.size[which] == mask.bit_count()]
-            numbers = registers_of(mask)
-            if not len(which) or not numbers.keys() >= _NEEDED:
+            machine = self._grounds.machine
+            numbers = registers_of(mask, machine.name)
+            if not len(which) or not numbers.keys() >= {machine.ip, machine.stack, machine.frame}:
                 continue
             for lanes, walked in self._walked(batch, which, spaces, numbers):
                 count[lanes] = walked.count
@@ -82,19 +95,19 @@ class Unwinder:
             first = Registers(registers.values, registers.start[some], numbers)
             size = np.where(wide, bytes_.size[some], 0).astype(np.uint64)
             start = (bytes_.start[some] >> 3).astype(np.uint64)
-            dumps = Dumps(words, start, size, first.column(eh_evaluate.SP))
+            dumps = Dumps(words, start, size, first.column(self._grounds.machine.stack))
             walked = Walk(self._grounds, dumps, first, np.where(wide, spaces[some], -1)).run()
             self.cut += walked.cut
             self.unwound += len(some)
             yield some, walked
 
 
-def registers_of(mask: int) -> dict[int, int]:
-    """DWARF's number of each register in a mask of x86's, and its place among those of the mask."""
-    bits = [b for b in range(64) if mask >> b & 1]
-    if any(b >= len(_DWARF) for b in bits):
+def registers_of(mask: int, machine: str = "x86_64") -> dict[int, int]:
+    """DWARF's number of each register in a mask of a machine's, and its place among those of the mask."""
+    bits, known = [b for b in range(64) if mask >> b & 1], _DWARF[machine]
+    if any(b >= len(known) for b in bits):
         return {}
-    return {_DWARF[b]: place for place, b in enumerate(bits) if _DWARF[b] >= 0}
+    return {known[b]: place for place, b in enumerate(bits) if known[b] >= 0}
 
 
 def _joined(batch: EventBatch, count: Column, pieces: list[tuple[Column, Column]]) -> Ragged:
