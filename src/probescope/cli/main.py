@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("diff", "compare the samples of recordings"),
     "script": ("script", "print the events of a recording"),
     "query": ("query", "ask recordings by SQL"),
+    "timeline": ("timeline", "look at recordings in the browser"),
     "ask": ("ask", "ask recordings what is ready to be asked: why is it slow, who waits for whom"),
     "args": ("args", "show the arguments of a function: declared, or guessed"),
     "span": ("span", "measure how long a function takes, or the code between points"),

@@ -50,10 +50,6 @@ class Asked(Stores):
             self._let_go()
             raise
 
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return self._parts
-
     def close(self) -> None:
         super().close()
         self._let_go()

@@ -52,16 +52,35 @@ class Stores:
 
     # --- questions
 
-    def query(self, sql: str, params: Sequence[Any] | Mapping[str, Any] = ()) -> Result:
-        """``params`` stand for ``?`` or ``$name``. The last of several statements tells the result. Raises ScriptError
-        for mistakes, with their places, UsageError for what is not allowed, LimitError where memory or room for
-        temporary files does not suffice."""
-        cursor = self._db.cursor()
-        self._cursors.add(cursor)
+    def query(
+        self,
+        sql: str,
+        params: Sequence[Any] | Mapping[str, Any] = (),
+        cursor: duckdb.DuckDBPyConnection | None = None,
+    ) -> Result:
+        """``params`` stand for ``?`` or ``$name``; ``cursor``: the asker's own. The last of several statements tells
+        the result. Raises ScriptError for mistakes, with their places, UsageError for what is not allowed, LimitError
+        where memory or room for temporary files does not suffice."""
+        cursor = self.cursor() if cursor is None else cursor
         check(cursor, sql)
         with told(sql, self.known):
             interruptible(cursor, lambda: cursor.execute(sql, params or None))
         return Result(cursor, sql, self.known)
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """For several questions of one asker, who may interrupt them alone; ``close`` it."""
+        cursor = self._db.cursor()
+        self._cursors.add(cursor)
+        return cursor
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self._parts
+
+    @property
+    def bases(self) -> tuple[Mapping[str, int], ...]:
+        """Of each recording what is added to the numbers of each table's rows."""
+        return self._bases
 
     def interrupt(self) -> None:
         """Ends the queries that run, from another thread."""
@@ -129,6 +148,7 @@ class Stores:
         for i, part in enumerate(parts):
             part.attach(db, i)
         bases = _bases(db, parts)
+        self._bases = tuple(bases)
         for table in TABLES:
             selects = [_select(table, i, part, bases[i]) for i, part in enumerate(parts)]
             db.execute(f"create view {quoted(table.name)} as {' union all '.join(selects)}")

@@ -1,0 +1,106 @@
+"""``probescope timeline``: look at recordings in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from probescope.cli.parsing import Parser
+from probescope.errors import UsageError
+
+if TYPE_CHECKING:
+    from probescope.views.timeline.opened import Opened
+
+    Step = Callable[[int, int, str], None]
+
+EXAMPLES = """examples:
+  probescope timeline perf.data                    open it in the browser
+  probescope timeline trace.dat --no-open          print the address only
+  probescope timeline host.dat guest.dat@-1.25     both on one axis, the second moved back by 1.25 s
+  probescope timeline tables/                      a folder that query --parquet has written
+  probescope timeline perf.data --no-open --port 8000
+
+From another machine: ssh -L 8000:127.0.0.1:8000 HOST probescope timeline --no-open --port 8000 perf.data
+The server listens on the loopback and wants the token that is in the address; Ctrl-C ends it.
+The page says what its keys are: press ?
+"""
+
+
+def parser() -> Parser:
+    p = Parser("timeline", "Look at recordings in the browser.", EXAMPLES)
+    about = "recordings or folders of their tables (perf.data), each perhaps with @SECONDS to move it by"
+    p.add_argument("files", nargs="*", metavar="FILE", help=about)
+    p.add_argument("--no-open", action="store_true", help="print the address, and open no browser")
+    p.add_argument("--port", type=int, default=0, metavar="N", help="listen there (a port that is free)")
+    p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="how the address is printed")
+    p.add_argument("--fresh", action="store_true", help="make the tables anew")
+    p.add_argument("--memory", metavar="SIZE", default="512MB", help="most that a query may use (512MB)")
+    p.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
+    return p
+
+
+def main(argv: list[str]) -> int:
+    args = parser().parse_args(argv)
+    if not 0 <= args.port < 1 << 16:
+        raise UsageError(f"--port {args.port}: this is no port", hints=["--port 8000"])
+    from probescope.store.opening import named
+
+    files = [named(f) for f in args.files or ["perf.data"]]
+    _there(files)
+    from probescope.views.timeline.server import Offer, serve
+
+    progress = _progress(args, ", ".join(f for f, _ in files))
+    serve(Offer(lambda step: _opened(files, args, step), lambda url: _tell(args, url), progress, args.port))
+    return 0
+
+
+def _there(files: list[tuple[str, int]]) -> None:
+    """What is not there is told before the browser opens."""
+    import os
+
+    for path, _ in files:
+        if path == "-":
+            raise UsageError("a recording is read from a file", hints=["cat > FILE, then probescope timeline FILE"])
+        if not os.path.exists(path):
+            raise UsageError(
+                f"cannot read {path}: No such file or directory", hints=["probescope record -o FILE makes one"]
+            )
+
+
+def _progress(args: argparse.Namespace, files: str) -> Step:
+    from probescope.cli.progress import Progress
+
+    if args.quiet:
+        return lambda *_: None
+    progress = Progress(files)
+
+    def step(done: int, total: int, what: str) -> None:
+        progress(done, total, what)
+        if done >= total:
+            progress.close()
+
+    return step
+
+
+def _opened(files: list[tuple[str, int]], args: argparse.Namespace, step: Step) -> Opened:
+    from probescope.cli.symbols import plain_search
+    from probescope.store.opening import Asked
+    from probescope.views.timeline.opened import Opened
+
+    return Opened(Asked(files, fresh=args.fresh, step=step, search=plain_search, memory=args.memory))
+
+
+def _tell(args: argparse.Namespace, url: str) -> None:
+    if args.format == "json":
+        import json
+
+        sys.stdout.write(json.dumps({"url": url}) + "\n")
+    else:
+        sys.stdout.write(url + "\n")
+    sys.stdout.flush()
+    if not args.no_open:
+        import webbrowser
+
+        webbrowser.open(url)

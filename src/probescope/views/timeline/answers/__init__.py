@@ -1,0 +1,1 @@
+"""The answers to the page's questions: a function each, ``(Opened, arguments, Ticket) -> Reply``."""

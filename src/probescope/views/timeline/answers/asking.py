@@ -1,0 +1,113 @@
+"""SQL beside the picture, and filters that are checked while they are written."""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from probescope.errors import LimitError
+from probescope.views.timeline.filters.sql import condition
+from probescope.views.timeline.opened import Opened, Ticket
+from probescope.views.timeline.protocol import Reply
+
+MOST_ROWS = 10_000
+MOST_COUNTED = 100_000
+MOST_S = 60.0
+MOST_CELL = 10_000
+EXACT = 1 << 53
+"""Larger numbers lose digits in JavaScript: they go as texts."""
+_TIMES = re.compile(r"(?<![:\w]):(start|end)\b")
+_USED = re.compile(r"\$(start|end)\b")
+_WORD = re.compile(r"[\w.:]*$")
+KEYWORDS = (
+    *(
+        "select",
+        "from",
+        "where",
+        "group by",
+        "order by",
+        "limit",
+        "join",
+        "left join",
+        "using",
+        "on",
+        "as",
+        "and",
+        "or",
+    ),
+    *("not", "in", "between", "like", "is null", "having", "distinct", "case", "when", "then", "else", "end", "with"),
+    *("count(*)", "sum", "avg", "min", "max", "quantile_cont", "$start", "$end"),
+)
+
+
+def answer_sql(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
+    sql = _TIMES.sub(r"$\1", str(args["sql"]))
+    limit = min(max(int(args.get("limit", 1000)), 1), MOST_ROWS)
+    times = {"start": args.get("start", 0), "end": args.get("end", opened.length)}
+    params = {name: int(times[name]) + opened.origin for name in set(_USED.findall(sql))}
+    began = time.monotonic()
+    timer = threading.Timer(MOST_S, ticket.cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        found = opened.asked.query(sql, params, ticket.cursor())
+        rows: list[list[Any]] = []
+        more = 0
+        for row in found.tuples():
+            if len(rows) < limit:
+                rows.append([cell(v) for v in row])
+            elif (more := more + 1) >= MOST_COUNTED:
+                break
+    except LimitError as e:
+        if time.monotonic() - began >= MOST_S:
+            raise LimitError(
+                f"the query took more than {MOST_S:.0f} s", hints=["a part of the time: ts >= $start"]
+            ) from e
+        raise
+    finally:
+        timer.cancel()
+    ms = round((time.monotonic() - began) * 1000, 1)
+    columns = [{"name": n, "type": t} for n, t in zip(found.columns, found.types, strict=True)]
+    return Reply({"columns": columns, "rows": rows, "cut": more, "ms": ms})
+
+
+def cell(value: Any) -> Any:
+    """As JSON has it."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= EXACT else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value[:MOST_CELL]).hex()
+    return str(value)[:MOST_CELL]
+
+
+def answer_complete(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
+    """Words that may be meant where the caret is; those that belong to tables of the query first."""
+    sql = str(args["sql"])[:100_000]
+    at = min(max(int(args["at"]), 0), len(sql))
+    found = _WORD.search(sql[:at])
+    word = found[0] if found else ""
+    asked = opened.asked
+    used = [n for n in (*asked.tables, *asked.views) if re.search(rf"(?<![\w.]){re.escape(n)}(?!\w)", sql)]
+    columns = [c.name for n in used if n in asked.tables for c in asked.columns(n)]
+    names = [n if ":" not in n else f'"{n}"' for n in (*asked.tables, *asked.views)]
+    last = word.rpartition(".")[2]
+    words: dict[str, str] = {}
+    for kind, some in (("column", columns), ("table", names), ("word", KEYWORDS)):
+        for one in some:
+            plain = one.strip('"').lower()
+            if plain.startswith(word.lower()) or (kind == "column" and plain.startswith(last.lower())):
+                words.setdefault(one, kind)
+    return Reply({"from": at - len(word), "words": [{"text": t, "kind": k} for t, k in list(words.items())[:50]]})
+
+
+def answer_check(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
+    condition(opened, str(args["filter"]))
+    return Reply({})

@@ -1,0 +1,146 @@
+"""The list of events: as many as fit on the screen, from anywhere in it, whatever the filter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from probescope.errors import LimitError
+from probescope.frozen import dataclass
+from probescope.store.columns import quoted
+from probescope.store.schema import FIELDS
+from probescope.views.timeline.filters.sql import condition
+from probescope.views.timeline.opened import Opened, Ticket
+from probescope.views.timeline.protocol import Reply
+
+Array = np.ndarray[Any, Any]
+
+MOST_ROWS = 1000
+MOST_MATCHES = 20_000_000
+MOST_KEPT = 30_000_000
+MOST_INFO = 2000
+_OWN = frozenset(c.name for c in FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Numbers of events that match, in order of time, with their times. ``every`` of one recording: numbers are places,
+    and there are no columns."""
+
+    total: int
+    ids: Array
+    ts: Array
+    every: bool = False
+
+
+def listed(opened: Opened, text: str, ticket: Ticket) -> Listed:
+    """Raises ScriptError, and LimitError where too many match."""
+    text = text.strip()
+    kept: dict[str, Listed] = opened.caches.setdefault("lists", {})
+    if text not in kept:
+        made = _listed(opened, text, ticket)
+        with opened.guard:
+            while kept and sum(len(k.ids) for k in kept.values()) + len(made.ids) > MOST_KEPT:
+                kept.pop(next(iter(kept)))
+            kept[text] = made
+    return kept[text]
+
+
+def _listed(opened: Opened, text: str, ticket: Ticket) -> Listed:
+    found = condition(opened, text)
+    nothing = np.empty(0, np.int64)
+    if not text and len(opened.shown) == 1:
+        total = sum(n for _, _, n in opened.kinds)
+        return Listed(total, nothing, nothing, every=True)
+    total = int(ticket.rows(f"select count(*) from event e where {found.sql}", found.params)[0][0])
+    if total > MOST_MATCHES:
+        hints = ["a filter that leaves fewer"]
+        raise LimitError(f"{total:,} events match, and no more than {MOST_MATCHES:,} can be listed", hints=hints)
+    order = "e.ts, e.id" if len(opened.shown) > 1 else "e.id"
+    sql = f"select e.id::uinteger as id, e.ts from event e where {found.sql} order by {order}"
+    rows = ticket.columns(sql, found.params)
+    return Listed(total, np.ma.getdata(rows["id"]), np.ma.getdata(rows["ts"]))
+
+
+def answer_events(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
+    found = listed(opened, str(args.get("filter", "")), ticket)
+    first = min(max(int(args.get("offset", 0)), 0), found.total)
+    last = min(first + min(max(int(args.get("limit", 100)), 0), MOST_ROWS), found.total)
+    ids = list(range(first, last)) if found.every else found.ids[first:last].tolist()
+    return Reply({"total": found.total, "rows": event_rows(opened, ids, ticket)})
+
+
+def event_rows(opened: Opened, ids: Sequence[int], ticket: Ticket) -> list[list[Any]]:
+    """[id, ts, cpu, task, kind, info, utid] of each, in the order of ``ids``."""
+    if not ids:
+        return []
+    names = {number: name for number, name, _ in opened.kinds}
+    sql = (
+        "select e.id, e.ts, e.cpu, e.utid, e.kind, t.name, t.tid, e.period from event e left join thread t using (utid)"
+        " where e.id between $low and $high and e.id in (select unnest($ids))"
+    )
+    rows = {r[0]: r for r in ticket.rows(sql, {"low": min(ids), "high": max(ids), "ids": list(ids)})}
+    by_kind: dict[int, list[int]] = {}
+    for number, row in rows.items():
+        by_kind.setdefault(row[4], []).append(number)
+    info: dict[int, str] = {}
+    for kind, some in by_kind.items():
+        info |= _infos(opened, names.get(kind, ""), some, ticket)
+    out = []
+    for number in ids:
+        if number in rows:
+            _, ts, cpu, utid, kind, comm, tid, period = rows[number]
+            task = f"{comm or ''}-{tid if tid is not None else '?'}"
+            told = info.get(number, f"period={period}" if period not in (None, 1) else "")
+            out.append([number, ts - opened.origin, cpu, task, names.get(kind, ""), told, utid])
+    return out
+
+
+def _infos(opened: Opened, kind: str, ids: Sequence[int], ticket: Ticket) -> dict[int, str]:
+    if kind not in opened.asked.tables:
+        return {}
+    names = [c.name for c in opened.asked.tables[kind].columns if c.name not in _OWN]
+    if not names:
+        return {}
+    sql = (
+        f"select event, {', '.join(map(quoted, names))}"
+        f" from {quoted(kind)} where event between $low and $high and event in (select unnest($ids))"
+    )
+    found = opened.asked.query(sql, {"low": min(ids), "high": max(ids), "ids": list(ids)}, ticket.cursor())
+    return {r[0]: info(names, r[1:]) for r in found.tuples()}
+
+
+def info(names: Sequence[str], values: Sequence[Any]) -> str:
+    """Fields as a line."""
+    parts = (f"{n.removeprefix('field_')}={shown(v)}" for n, v in zip(names, values, strict=True) if v is not None)
+    return " ".join(parts)[:MOST_INFO]
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, bytes | bytearray):
+        return value[:64].hex()
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(shown(v) for v in value[:64]) + "]"
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1 << 32:
+        return hex(value)
+    return str(value)
+
+
+def answer_locate(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
+    found = listed(opened, str(args.get("filter", "")), ticket)
+    ts = int(args["ts"]) + opened.origin
+    if found.every:
+        return Reply({"row": int(ticket.rows("select count(*) from event where ts < ?", [ts])[0][0])})
+    return Reply({"row": int(np.searchsorted(found.ts, ts))})
+
+
+def answer_row_of(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
+    """-1 where the event is not in the list."""
+    found = listed(opened, str(args.get("filter", "")), ticket)
+    number = int(args["id"])
+    if found.every:
+        return Reply({"row": number if 0 <= number < found.total else -1})
+    places = np.flatnonzero(found.ids == number)
+    return Reply({"row": int(places[0]) if len(places) else -1})

@@ -1,0 +1,213 @@
+"""What a selection of time and tracks holds: stacks, latencies, who used the CPUs, states, system calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from probescope.errors import UsageError
+from probescope.frozen import dataclass
+from probescope.views.timeline.answers.stacks import flame
+from probescope.views.timeline.filters.masks import may_match
+from probescope.views.timeline.filters.parse import parse
+from probescope.views.timeline.filters.sql import condition
+from probescope.views.timeline.opened import Opened, Ticket
+from probescope.views.timeline.protocol import Reply
+from probescope.views.timeline.tree import split
+
+Array = np.ndarray[Any, Any]
+
+MOST_ROWS = 500
+NS = "ns"
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """``start``, ``end``: of the recordings' clock. ``utids``, ``cpus``: which are meant; None for all."""
+
+    start: int
+    end: int
+    utids: list[int] | None
+    cpus: list[int] | None
+    filter: str
+
+    def where(self, cpu: str = "cpu") -> str:
+        """On the threads and CPUs."""
+        parts = []
+        if self.utids is not None:
+            parts.append(f"utid in ({', '.join(map(str, self.utids)) or '-1'})")
+        if self.cpus is not None and cpu:
+            parts.append(f"{cpu} in ({', '.join(map(str, self.cpus)) or '-1'})")
+        return " or ".join(parts).join("()") if parts else "true"
+
+    @property
+    def params(self) -> dict[str, int]:
+        return {"start": self.start, "end": self.end}
+
+
+def answer_select(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
+    what = str(args["what"])
+    if what not in ANSWERS:
+        raise UsageError(f"a selection tells {', '.join(ANSWERS)}")
+    return ANSWERS[what](opened, selected(opened, args), ticket)
+
+
+def selected(opened: Opened, args: Mapping[str, Any]) -> Selected:
+    start, end = int(args["start"]) + opened.origin, int(args["end"]) + opened.origin
+    text = str(args.get("filter", ""))
+    utids: set[int] | None = None
+    cpus: set[int] | None = None
+    if args.get("tracks") is not None:
+        utids, cpus = _meant(opened, args["tracks"])
+    node = parse(text)
+    if node is not None:
+        known = np.array(sorted(utids) if utids is not None else _all_threads(opened), np.int64)
+        kept = set(known[may_match(opened, node, known, None)].tolist()) if len(known) else set()
+        if utids is not None or len(kept) < len(known):
+            utids = kept
+    return Selected(start, end, None if utids is None else sorted(utids), None if not cpus else sorted(cpus), text)
+
+
+def _all_threads(opened: Opened) -> list[int]:
+    found: list[int] = opened.remembered(
+        "utids", lambda: [r[0] for r in opened.asked.query("select utid from thread order by 1").tuples()]
+    )
+    return found
+
+
+def _meant(opened: Opened, tracks: list[str]) -> tuple[set[int], set[int]]:
+    """Threads and CPUs of tracks; those of groups and of what is not about either: all."""
+    from probescope.views.timeline.answers.opening import tree
+
+    utids: set[int] = set()
+    cpus: set[int] = set()
+    for track in tracks:
+        found = split(track)
+        if found is None or found[1] >= len(opened.shown):
+            continue
+        kind, number, of = found
+        base = opened.shown[number].base["thread"]
+        if kind == "process":
+            utids |= {dict(t.more)["utid"] for t in tree(opened).children(track)}
+        elif kind in ("cpu", "irq", "softirq") or of.startswith("c"):
+            cpus |= {int(of.lstrip("c"))} if of.lstrip("c").isdigit() else set()
+        elif kind in ("thread", "syscall", "func", "span", "sample") and of.isdigit():
+            utids.add(int(of) + base)
+        else:
+            utids |= set(_all_threads(opened))
+    return utids, cpus
+
+
+# --- what it tells
+
+
+def _flame(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
+    found = condition(opened, chosen.filter)
+    where = f"e.ts >= $start and e.ts < $end and e.callsite is not null and {found.sql}"
+    people = chosen.where().replace("utid in", "e.utid in").replace("cpu in", "e.cpu in")
+    weights = "sum(e.period)::double as weight, count(*) as n"
+    sql = f"select e.callsite, {weights} from event e where {where} and {people} group by 1"
+    rows = ticket.columns(sql, {**chosen.params, **found.params})
+    units = ticket.rows(
+        "select distinct unit from event_kind where id in (select distinct kind from event where ts >= $start"
+        " and ts < $end and callsite is not null)",
+        chosen.params,
+    )
+    unit = NS if [u for (u,) in units] == [NS] else "samples"
+    weight = rows["weight"] if unit == NS else rows["n"].astype(np.float64)
+    return flame(opened, np.ma.getdata(rows["callsite"]), np.ma.getdata(weight), unit, ticket)
+
+
+def _latency(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
+    where = f"ts >= $start and ts < $end and dur is not null and {chosen.where()}"
+    sql = f"select dur from thread_state where state = 'runnable' and wakeup is not null and {where}"
+    return _spread("from wake-up to running", ticket.columns(sql, chosen.params)["dur"])
+
+
+def _calls(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
+    where = f"ts >= $start and ts < $end and dur is not null and {chosen.where()}"
+    return _spread("of system calls", ticket.columns(f"select dur from syscall where {where}", chosen.params)["dur"])
+
+
+def _spread(about: str, durations: Array) -> Reply:
+    values = np.ma.getdata(durations)
+    return Reply({"about": about, **quantiles(values)}, log2_histogram(values))
+
+
+def quantiles(values: Array) -> dict[str, Any]:
+    if not len(values):
+        return {"count": 0, "p50": None, "p90": None, "p99": None, "max": None}
+    at = np.quantile(values, (0.5, 0.9, 0.99))
+    told = {name: float(v) for name, v in zip(("p50", "p90", "p99"), at, strict=True)}
+    return {"count": len(values), **told, "max": float(values.max())}
+
+
+def log2_histogram(values: Array) -> dict[str, Array]:
+    """``edges`` has one more than ``counts``: powers of 2, and 0."""
+    if not len(values):
+        return {"edges": np.zeros(1), "counts": np.empty(0)}
+    top = int(np.ceil(np.log2(max(float(values.max()), 1) + 1)))
+    low = int(np.floor(np.log2(max(float(values.min()), 1))))
+    edges = np.append(0.0 if values.min() < 1 else 2.0**low, 2.0 ** np.arange(low + 1, top + 1))
+    counts, _ = np.histogram(values, edges)
+    return {"edges": edges, "counts": counts.astype(np.float64)}
+
+
+def _table(ticket: Ticket, sql: str, params: Mapping[str, Any], columns: list[tuple[str, str]]) -> Reply:
+    from probescope.views.timeline.answers.asking import cell
+
+    rows = [[cell(v) for v in r] for r in ticket.rows(f"{sql} limit {MOST_ROWS}", params)]
+    return Reply({"columns": [{"name": n, "unit": u} for n, u in columns], "rows": rows})
+
+
+_PEOPLE = "(select utid, name, tid from thread)"
+_CLIPPED = "(least(coalesce(end_ts, $end), $end) - greatest(coalesce(ts, $start), $start))"
+_TOUCHES = "coalesce(ts, $start) < $end and coalesce(end_ts, $end) > $start"
+
+
+def _top(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
+    idle = ", ".join(str(s.base["thread"]) for s in opened.shown)
+    sql = (
+        f"select any_value(t.name), any_value(t.tid), utid, sum({_CLIPPED})::bigint as ran, count(*) as slices,"
+        f" max({_CLIPPED})::bigint as longest, sum({_CLIPPED}) * 100.0 / greatest($end - $start, 1) as share"
+        f" from sched_slice join {_PEOPLE} t using (utid) where {_TOUCHES} and utid not in ({idle})"
+        f" and {chosen.where()} group by utid order by ran desc, utid"
+    )
+    columns = [("task", ""), ("tid", ""), ("utid", ""), ("on CPU", NS), ("slices", ""), ("longest", NS), ("share", "%")]
+    return _table(ticket, sql, chosen.params, columns)
+
+
+def _states(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
+    sums = ", ".join(
+        f"coalesce(sum({_CLIPPED}) filter (where state = '{s}'), 0)::bigint"
+        for s in ("running", "runnable", "sleeping", "blocked")
+    )
+    preempted = "count(*) filter (where preempted and ts >= $start)"
+    sql = (
+        f"select any_value(t.name), any_value(t.tid), utid, {sums}, {preempted} from thread_state join"
+        f" {_PEOPLE} t using (utid) where {_TOUCHES} and {chosen.where()} group by utid order by 4 desc, utid"
+    )
+    times = [(s, NS) for s in ("running", "runnable", "sleeping", "blocked")]
+    return _table(ticket, sql, chosen.params, [("task", ""), ("tid", ""), ("utid", ""), *times, ("preempted", "")])
+
+
+def _syscalls(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
+    sql = (
+        "select name, count(*) as calls, count(error) as errors, coalesce(sum(dur), 0)::bigint as total,"
+        " coalesce(avg(dur), 0)::bigint, coalesce(quantile_disc(dur, 0.99), 0)::bigint, coalesce(max(dur), 0)::bigint"
+        f" from syscall where ts >= $start and ts < $end and {chosen.where()} group by name order by total desc, name"
+    )
+    times = [(n, NS) for n in ("total", "mean", "p99", "max")]
+    return _table(ticket, sql, chosen.params, [("call", ""), ("calls", ""), ("errors", ""), *times])
+
+
+ANSWERS: dict[str, Callable[[Opened, Selected, Ticket], Reply]] = {
+    "flame": _flame,
+    "latency": _latency,
+    "syscall_latency": _calls,
+    "top": _top,
+    "states": _states,
+    "syscalls": _syscalls,
+}

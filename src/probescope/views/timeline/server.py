@@ -1,0 +1,309 @@
+"""The server: a page, its files, and a websocket, on the loopback.
+
+    /?token=T      the page            /assets/NAME   its files            /ws?token=T   questions and answers
+
+Recordings are opened while the server already runs, so that the page can show how far that is. Questions are answered
+by a few threads; levels of detail are made by one more, in the order in which a page shows them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from probescope.errors import ProbescopeError, UsageError
+from probescope.frozen import dataclass
+from probescope.store.lod.families import ORDER
+from probescope.views.timeline import files, guard
+from probescope.views.timeline.names import Told
+from probescope.views.timeline.opened import Opened, Ticket
+from probescope.views.timeline.protocol import (
+    MOST_IN_FLIGHT,
+    MOST_QUESTION,
+    Question,
+    RefusedQuestionError,
+    push,
+    question,
+    refusal,
+)
+from probescope.views.timeline.service import answer, failed, needed
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from probescope.views.timeline.opened import Shown
+
+    Step = Callable[[int, int, str], None]
+
+INSTALL = "pip install 'probescope[ui]'"
+ANSWERING = 3
+PUSHED_EVERY_S = 0.1
+
+
+class Stopped(BaseException):
+    """The server ends: what is being made is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """``opening``: opens the recordings, and tells how far it is. ``ready``: told the address. ``step``: how far
+    things are, for the terminal. ``token``: empty for a new one. ``folder``: of the page."""
+
+    opening: Callable[[Step], Opened]
+    ready: Callable[[str], None]
+    step: Step = lambda *_: None
+    port: int = 0
+    token: str = ""
+    folder: str = files.FOLDER
+    live: Any = None
+
+
+def serve(offer: Offer) -> None:
+    """Until SIGINT, SIGTERM or SIGHUP. Raises UsageError, FormatError, LimitError for what cannot be opened."""
+    try:
+        import aiohttp  # noqa: F401
+    except ModuleNotFoundError:
+        raise UsageError("the timeline's server is aiohttp, which is not installed", hints=[INSTALL]) from None
+    files.page(offer.folder)
+    asyncio.run(Server(offer).run())
+
+
+class Server:
+    def __init__(self, offer: Offer) -> None:
+        self._offer = offer
+        self._token = offer.token or guard.new_token()
+        self._page = files.page(offer.folder)
+        self._assets = files.assets(offer.folder)
+        self._port = 0
+        self._answering = ThreadPoolExecutor(ANSWERING, "answers")
+        self._making = ThreadPoolExecutor(1, "levels")
+        self._made: dict[tuple[int, str], asyncio.Future[None]] = {}
+        self._sockets: set[web.WebSocketResponse] = set()
+        self._tickets: set[Ticket] = set()
+        self._over = False
+        self._last_push = 0.0
+
+    async def run(self) -> None:
+        from aiohttp import web
+
+        self._loop = asyncio.get_running_loop()
+        self._end = asyncio.Event()
+        app = web.Application(client_max_size=1 << 16)
+        app.router.add_get("/", self._index)
+        app.router.add_get("/assets/{name}", self._asset)
+        app.router.add_get("/ws", self._socket)
+        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1)
+        await runner.setup()
+        try:
+            await self._listen(runner)
+            self._mind_signals()
+            self._opened = asyncio.ensure_future(self._open())
+            self._offer.ready(f"http://127.0.0.1:{self._port}/?token={self._token}")
+            ended = asyncio.ensure_future(self._end.wait())
+            await asyncio.wait({ended, self._opened}, return_when=asyncio.FIRST_COMPLETED)
+            if self._opened.done():
+                self._opened.result()  # raises what the recordings had wrong with them
+                self._make_all(self._opened.result())
+                await ended
+        finally:
+            await self._close(runner)
+
+    async def _listen(self, runner: web.AppRunner) -> None:
+        from aiohttp import web
+
+        site = web.TCPSite(runner, "127.0.0.1", self._offer.port)
+        try:
+            await site.start()
+        except OSError as e:
+            hints = ["--port 0 takes one that is free"]
+            raise UsageError(f"cannot listen on port {self._offer.port}: {e.strerror}", hints=hints) from e
+        self._port = runner.addresses[0][1]
+
+    def _mind_signals(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                with contextlib.suppress(RuntimeError, ValueError):  # not in the main thread: who started it ends it
+                    self._loop.add_signal_handler(number, self._end.set)
+
+    def end(self) -> None:
+        """From any thread."""
+        self._loop.call_soon_threadsafe(self._end.set)
+
+    async def _close(self, runner: web.AppRunner) -> None:
+        self._over = True
+        for ticket in tuple(self._tickets):
+            ticket.cancel()
+        for socket in tuple(self._sockets):
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(socket.close(code=1001, message=b"the server ends"), 1)
+        await runner.cleanup()
+        opened = getattr(self, "_opened", None)
+        if opened is not None and opened.done() and not opened.cancelled() and opened.exception() is None:
+            opened.result().asked.interrupt()
+        await asyncio.to_thread(self._making.shutdown, wait=True, cancel_futures=True)
+        await asyncio.to_thread(self._answering.shutdown, wait=True, cancel_futures=True)
+        if opened is not None:
+            with contextlib.suppress(BaseException):
+                (await opened).close()
+
+    # --- opening and making
+
+    async def _open(self) -> Opened:
+        return await self._loop.run_in_executor(self._making, self._offer.opening, self._step)
+
+    def _make_all(self, opened: Opened) -> None:
+        for family in ORDER:
+            for shown in opened.shown:
+                self._wanted(shown, family)
+
+    def _wanted(self, shown: Shown, family: str) -> asyncio.Future[None]:
+        key = (shown.number, family)
+        if key not in self._made:
+            made = self._loop.run_in_executor(self._making, shown.levels.make, family, self._step)
+            made.add_done_callback(lambda f: f.cancelled() or f.exception())  # who waits for it hears of it
+            self._made[key] = made
+        return self._made[key]
+
+    def _step(self, done: int, total: int, what: str) -> None:
+        """Called by the thread that makes things."""
+        if self._over:
+            raise Stopped
+        self._offer.step(done, total, what)
+        now = self._loop.time()
+        if now - self._last_push >= PUSHED_EVERY_S or done >= total:
+            self._last_push = now
+            told = push("progress", done=done / total if total else 1, what=what)
+            self._loop.call_soon_threadsafe(self._push, told)
+
+    def _push(self, data: bytes) -> None:
+        for socket in tuple(self._sockets):
+            if not socket.closed:
+                task = asyncio.ensure_future(_sent(socket, data))
+                task.add_done_callback(lambda t: t.cancelled() or t.exception())
+
+    # --- requests
+
+    def _refused(self, request: web.Request, given: str | None) -> web.Response | None:
+        from aiohttp import web
+
+        headers = request.headers
+        host, origin = headers.get("Host", ""), headers.get("Origin")
+        why = guard.refused(self._token, self._port, given=given, host=host, origin=origin)
+        return web.Response(status=403, text=f"403: {why}\n", headers=guard.HEADERS) if why else None
+
+    async def _index(self, request: web.Request) -> web.Response:
+        from aiohttp import web
+
+        refused = self._refused(request, request.query.get("token", ""))
+        body = web.Response(body=self._page, content_type="text/html", charset="utf-8", headers=guard.HEADERS)
+        return refused or body
+
+    async def _asset(self, request: web.Request) -> web.StreamResponse:
+        from aiohttp import web
+
+        refused = self._refused(request, None)
+        if refused is not None:
+            return refused
+        found = self._assets.get(request.match_info["name"])
+        if found is None:
+            return web.Response(status=404, text="404: there is no such file\n", headers=guard.HEADERS)
+        return web.FileResponse(found[0], headers={**guard.HEADERS, "Content-Type": found[1]})
+
+    async def _socket(self, request: web.Request) -> web.StreamResponse:
+        from aiohttp import WSMsgType, web
+
+        refused = self._refused(request, request.query.get("token", ""))
+        if refused is not None:
+            return refused
+        socket = web.WebSocketResponse(max_msg_size=MOST_QUESTION, heartbeat=30, compress=False)
+        await socket.prepare(request)
+        self._sockets.add(socket)
+        talk = _Talk(self, socket)
+        try:
+            async for message in socket:
+                if message.type == WSMsgType.TEXT:
+                    await talk.heard(message.data)
+                elif message.type == WSMsgType.BINARY:
+                    await _sent(socket, refusal(0, "questions are text"))
+        finally:
+            self._sockets.discard(socket)
+            talk.end()
+        return socket
+
+    async def answered(self, asked: Question, told: Told, holder: dict[int, Ticket]) -> bytes:
+        if asked.op == "stop":
+            return await self._stop_recording(asked)
+        opened = await asyncio.shield(self._opened)
+        for shown, family in needed(opened, asked):
+            if not shown.levels.there(family):
+                await asyncio.shield(self._wanted(shown, family))
+        ticket = Ticket(opened)
+        holder[asked.id] = ticket
+        self._tickets.add(ticket)
+        try:
+            return await self._loop.run_in_executor(self._answering, answer, opened, asked, told, ticket)
+        finally:
+            self._tickets.discard(ticket)
+            ticket.close()
+
+    async def _stop_recording(self, asked: Question) -> bytes:
+        return refusal(asked.id, "nothing is being recorded")
+
+
+class _Talk:
+    """One page: what it has asked and not heard yet, and which names it has been told."""
+
+    def __init__(self, server: Server, socket: web.WebSocketResponse) -> None:
+        self._server, self._socket = server, socket
+        self._told: Told | None = None
+        self._asked: dict[int, asyncio.Task[None]] = {}
+        self._tickets: dict[int, Ticket] = {}
+
+    async def heard(self, text: str) -> None:
+        try:
+            asked = question(text)
+        except RefusedQuestionError as e:
+            await _sent(self._socket, refusal(e.id, e.what))
+            return
+        if asked.cancels:
+            self._cancel(asked.cancels)
+        elif len(self._asked) >= MOST_IN_FLIGHT:
+            await _sent(self._socket, refusal(asked.id, f"more than {MOST_IN_FLIGHT} questions at once"))
+        elif asked.id in self._asked:
+            await _sent(self._socket, refusal(asked.id, "this number is still being answered"))
+        else:
+            self._asked[asked.id] = asyncio.ensure_future(self._answer(asked))
+
+    def _cancel(self, number: int) -> None:
+        if number in self._tickets:
+            self._tickets[number].cancel()
+
+    async def _answer(self, asked: Question) -> None:
+        try:
+            opened = await asyncio.shield(self._server._opened)
+            if self._told is None:
+                self._told = Told(opened.names)
+            data = await self._server.answered(asked, self._told, self._tickets)
+        except ProbescopeError as e:
+            data = failed(asked.id, e)
+        except Exception as e:  # noqa: BLE001 - the page is told, and goes on
+            data = refusal(asked.id, f"this went wrong here: {type(e).__name__}: {e}", "please report it")
+        finally:
+            self._asked.pop(asked.id, None)
+            self._tickets.pop(asked.id, None)
+        await _sent(self._socket, data)
+
+    def end(self) -> None:
+        for ticket in self._tickets.values():
+            ticket.cancel()
+        for task in tuple(self._asked.values()):
+            task.cancel()
+
+
+async def _sent(socket: web.WebSocketResponse, data: bytes) -> None:
+    with contextlib.suppress(ConnectionError, RuntimeError):
+        await socket.send_bytes(data)
