@@ -1,6 +1,6 @@
 """perf.data to columns, to text, to a report and to a flame graph, beside `perf script`, `perf report --stdio` and
 `perf script | stackcollapse-perf.pl | flamegraph.pl`: samples a second of processor time and of wall clock, and peak
-memory.
+memory of all processes together. Ours are as many as they are by default: one for each processor, where that helps.
 
 The flame graph of others is drawn where ``PROBESCOPE_FLAMEGRAPH`` names a folder with these two programs.
 
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.harness import HERE, BenchError, Row, Settings, Usage, build, measure, turns
+from bench.memory import peak
 from bench.tools import Tool
 
 QUICK = 10  # times fewer samples
@@ -110,9 +111,11 @@ def compared(name: str, path: str, probescope: Path, rounds: int) -> list[Row]:
     commands = [way.command for way in ways] + list(theirs.values())
     sides = turns(rounds, *(lambda c=c: measure(c, timeout=3600) for c in commands))
     peers = dict(zip(theirs, sides[len(ways) :], strict=True))
+    large = {peer: peak(command) / 1024 for peer, command in theirs.items()}
     rows: list[Row] = []
     for way, mine in zip(ways, sides, strict=False):
-        rows += _rows(f"{name} to {way.what}", samples, mine, peers[way.peer], way.target)
+        rows += speeds(f"{name} to {way.what}", samples, mine, peers[way.peer], way.target)
+        rows.append(Row(f"{name} to {way.what}", "MB", [peak(way.command) / 1024], [large[way.peer]], target=0.25))
     return rows
 
 
@@ -126,17 +129,13 @@ class Way:
     target: float
 
 
-def _rows(what: str, samples: int, mine: Sequence[Usage], peer: Sequence[Usage], target: float) -> list[Row]:
-    """Processor time, wall clock and memory of both. Flame graphs of others are three programs, of which the largest
-    is what counts as memory."""
-    speeds = [[samples / u.cpu / 1e6 for u in side] for side in (mine, peer)]
+def speeds(what: str, samples: int, mine: Sequence[Usage], peer: Sequence[Usage], target: float) -> list[Row]:
+    """By processor time and by wall clock, side by side."""
+    cpu = [[samples / u.cpu / 1e6 for u in side] for side in (mine, peer)]
     walls = [[samples / u.wall / 1e6 for u in side] for side in (mine, peer)]
-    memory = [[u.rss / 1024 for u in side] for side in (mine, peer)]
-    note = f"{samples:,} samples"
     return [
-        Row(what, "M samples/CPU s", speeds[0], speeds[1], target=target, more=True, note=note),
-        Row(what, "M samples/wall s", walls[0], walls[1], target=target, more=True),
-        Row(what, "MB", memory[0], memory[1], target=0.25),
+        Row(what, "M/CPU s", cpu[0], cpu[1], target=target, more=True, note=f"{samples:,}"),
+        Row(what, "M/wall s", walls[0], walls[1], target=target, more=True),
     ]
 
 

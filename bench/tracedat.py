@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.harness import BenchError, Row, Settings, measure, turns
-from bench.perfdata import folder
+from bench.memory import peak
+from bench.perfdata import folder, speeds
 from bench.tools import Tool
 from probescope.formats.tracedat.writer import Head, Pages, write_tracedat
 
@@ -105,15 +106,10 @@ def run(settings: Settings, ours: Tool, theirs: Tool) -> list[Row]:
     events = int(measure(read).output)
     rounds = min(settings.rounds, 3)
     sides = turns(rounds, lambda: measure(read), lambda: measure(printed), lambda: measure(peer))
+    large = peak(peer) / 1024
+    rows: list[Row] = []
+    for what, side, command, target in (("columns", sides[0], read, 10), ("text", sides[1], printed, 2)):
+        rows += speeds(f"to {what}", events, side, sides[2], target)
+        rows.append(Row(f"to {what}", "MB", [peak(command) / 1024], [large], target=0.5))
     text.unlink(missing_ok=True)
-    columns, lines, other = ([events / usage.cpu / 1e6 for usage in side] for side in sides)
-    walls = [[events / usage.wall / 1e6 for usage in side] for side in sides]
-    memory = [[usage.rss / 1024 for usage in side] for side in sides]
-    return [
-        Row("to columns", "M events/CPU s", columns, other, target=10, more=True, note=f"{events:,} events"),
-        Row("to columns", "M events/wall s", walls[0], walls[2], target=10, more=True),
-        Row("to columns", "MB", memory[0], memory[2], target=0.5),
-        Row("to text", "M events/CPU s", lines, other, target=2, more=True),
-        Row("to text", "M events/wall s", walls[1], walls[2], target=2, more=True),
-        Row("to text", "MB", memory[1], memory[2], target=0.5),
-    ]
+    return rows
