@@ -23,10 +23,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from vmtest import initramfs, packages
 from vmtest.errors import MachineLost, VmtestError
@@ -84,7 +84,7 @@ def run(kernel: Kernel, job: Job, *, shape: Shape | None = None, results: Path |
     """
     unpacked = packages.ensure(kernel)
     archive = initramfs.build(unpacked)
-    with one_at_a_time():
+    with in_a_slot():
         for attempt in (1, 2):
             try:
                 return boot(unpacked, archive, job, shape or Shape(), results)
@@ -95,20 +95,35 @@ def run(kernel: Kernel, job: Job, *, shape: Shape | None = None, results: Path |
     raise AssertionError("unreachable")
 
 
+def slots() -> int:
+    """How many machines may run at once: each fills a processor (``Shape.threads``)."""
+    return len(os.sched_getaffinity(0))
+
+
 @contextmanager
-def one_at_a_time() -> Generator[None]:
-    """Virtual machines under emulation fill the processors: one runs, the others wait."""
-    with (cache() / "lock").open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            say(f"waiting for another virtual machine (process {lock.read().strip() or 'unknown'})")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        lock.truncate(0)
-        lock.write(f"{os.getpid()}\n")
-        lock.flush()
+def in_a_slot() -> Generator[None]:
+    """Virtual machines under emulation fill the processors: as many run as there are, the others wait."""
+    with ExitStack() as stack:
+        places = [cache() / f"lock{i or ''}" for i in range(slots())]
+        locks = [stack.enter_context(place.open("a+")) for place in places]
+        held = next((lock for lock in locks if locked(lock)), None)
+        if held is None:
+            held = locks[os.getpid() % len(locks)]
+            held.seek(0)
+            say(f"waiting for another virtual machine (process {held.read().strip() or 'unknown'})")
+            fcntl.flock(held, fcntl.LOCK_EX)
+        held.truncate(0)
+        held.write(f"{os.getpid()}\n")
+        held.flush()
         yield
+
+
+def locked(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def boot(kernel: packages.Unpacked, archive: Path, job: Job, shape: Shape, results: Path | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
@@ -15,6 +16,8 @@ from vmtest.kernels import Kernel
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_TESTS = 5  # pytest's own exit code
+OUTPUT = "output.txt"
+OUTCOME = "outcome.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +40,58 @@ class Outcome:
 
 
 def run(kernels: Sequence[Kernel], arguments: Sequence[str], *, results: Path, timeout: float) -> int:
-    """Run the tests in each kernel, one after the other. 0 when all passed in all of them."""
-    outcomes: list[Outcome] = []
-    for kernel in kernels:
-        outcomes.append(one(kernel, arguments, results / kernel.name, timeout))
-        machine.say(str(outcomes[-1]))
+    """Run the tests in each kernel, side by side where processors allow. 0 when all passed in all of them."""
+    if len(kernels) > 1 and machine.slots() > 1:
+        return beside(kernels, arguments, results=results, timeout=timeout)
+    outcomes = [one(kernel, arguments, results / kernel.name, timeout) for kernel in kernels]
     print("\nkernels:", *outcomes, sep="\n  ", flush=True)
     return 0 if all(outcome.good for outcome in outcomes) else 1
 
 
+def beside(kernels: Sequence[Kernel], arguments: Sequence[str], *, results: Path, timeout: float) -> int:
+    """A process for each kernel. One is read while it runs, the others' output follows when it has ended."""
+    for kernel in kernels:  # one after the other: they share lists of packages
+        packages.ensure(kernel)
+    command = [sys.executable, "-m", "vmtest", "test", "--timeout", str(timeout), "--results", str(results)]
+    running: list[tuple[Kernel, Path, subprocess.Popen[bytes]]] = []
+    try:
+        for kernel in kernels:
+            place = results / kernel.name
+            place.mkdir(parents=True, exist_ok=True)
+            (place / OUTCOME).write_text(f"{kernel.name:8} no result")
+            with (place / OUTPUT).open("wb") as file:
+                said = file if running else None
+                words = [*command, "--kernel", kernel.name, "--", *arguments]
+                process = subprocess.Popen(
+                    words,
+                    cwd=ROOT,
+                    stdout=said,
+                    stderr=said,
+                    preexec_fn=machine.die_with_parent,  # noqa: PLW1509 - this process has one thread
+                )
+                running.append((kernel, place / OUTPUT, process))
+        codes: list[int] = []
+        for _, output, process in running:
+            codes.append(process.wait())
+            print(output.read_text(errors="replace"), end="", flush=True)
+    finally:
+        for _, _, process in running:
+            process.kill()
+            process.wait()
+    told = [(results / kernel.name / OUTCOME).read_text() for kernel in kernels]
+    print("\nkernels:", *told, sep="\n  ", flush=True)
+    return 0 if not any(codes) else 1
+
+
 def one(kernel: Kernel, arguments: Sequence[str], results: Path, timeout: float) -> Outcome:
+    outcome = tested(kernel, arguments, results, timeout)
+    results.mkdir(parents=True, exist_ok=True)
+    (results / OUTCOME).write_text(str(outcome))
+    machine.say(str(outcome))
+    return outcome
+
+
+def tested(kernel: Kernel, arguments: Sequence[str], results: Path, timeout: float) -> Outcome:
     began = time.monotonic()
     report = results / "junit.xml"
     report.unlink(missing_ok=True)
