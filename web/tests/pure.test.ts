@@ -163,7 +163,8 @@ describe("colours", () => {
     const hex = (css: string): number =>
       pack(...([1, 3, 5].map((i) => Number.parseInt(css.slice(i, i + 2), 16)) as [number, number, number]));
     for (const theme of Object.values(THEMES)) {
-      for (const hue of theme.hues) expect(contrast(hue, hex(theme.onSlice))).toBeGreaterThan(4.5);
+      for (const hue of [...theme.hues, ...theme.cpus, theme.woken, theme.preempted, theme.runnable])
+        expect(contrast(hue, hex(theme.onSlice))).toBeGreaterThan(4.5);
       for (const text of [theme.ink, theme.dim, theme.accent]) {
         expect(contrast(hex(text), hex(theme.ground))).toBeGreaterThan(4.5);
         expect(contrast(hex(text), hex(theme.panel))).toBeGreaterThan(4.5);

@@ -109,12 +109,12 @@ describe("a report", () => {
     expect((await ask("row_of", { id: 3 })).row).toBe(3);
     expect(await ask("find", { text: "bash", kind: "task", from: 0, forward: true })).toMatchObject({
       ts: 100,
-      id: 2,
+      thing: 2,
       track: "thread:0:1",
     });
     expect(await ask("find", { text: "bash", kind: "task", from: 100, forward: false })).toMatchObject({
       ts: 0,
-      id: 0,
+      thing: 0,
     });
     expect(await ask("find", { text: "bash", kind: "task", from: 900, forward: true })).toEqual({ none: true });
     expect((await ask("count", { text: "sh", kind: "task" })).count).toBe(4);

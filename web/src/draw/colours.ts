@@ -37,6 +37,13 @@ export function palette(lightness: number, chroma: number): Uint32Array {
   return colours;
 }
 
+/** Colours of CPUs: of the cold half of the circle, for warm ones mean that a thread waits. */
+export function cool(lightness: number, chroma: number): Uint32Array {
+  const colours = new Uint32Array(12);
+  for (let i = 0; i < 12; i++) colours[i] = pack(...oklch(lightness, chroma, 140 + ((i * 5) % 12) * 15));
+  return colours;
+}
+
 /** FNV-1a: the same name has the same colour in every recording. */
 export function hash(text: string): number {
   let h = 0x811c9dc5;

@@ -10,7 +10,7 @@ const of = (array: Typed | undefined, i: number): number => (array ? array[i]! :
 function stateColour(theme: Theme, kind: number, cpu: number): number {
   switch (kind & STATE.mask) {
     case STATE.running:
-      return theme.hues[(cpu + 3) % HUES]!;
+      return theme.cpus[cpu % theme.cpus.length]!;
     case STATE.runnable:
       if (kind & FLAG.preempted) return theme.preempted;
       return kind & FLAG.woken ? theme.woken : theme.runnable;

@@ -4,7 +4,7 @@ import type { Tile, Tiles, Wanted } from "../tiles/cache";
 import { covering, levelFor, type Place } from "../tiles/grid";
 import { ticks } from "../time/ticks";
 import { type Range, span } from "../time/view";
-import { FLAG, kindOf, type TrackKind } from "../tracks/kinds";
+import { FLAG, kindOf, STATE, type TrackKind } from "../tracks/kinds";
 import { GAP, type Row } from "../tracks/rows";
 import { drawLabels, type Label } from "./labels";
 import { bandsOf, coloursOf } from "./paint";
@@ -165,7 +165,7 @@ export class Stage {
     for (const place of places) {
       for (const { tile, clip } of this.tiles.best(row.track!.id, place)) {
         const colours = coloursOf(tile, kind.style, scene.theme, this.source);
-        const { start, end, depth, count, fill, name, kind: flags } = tile.arrays;
+        const { start, end, depth, count, fill, name, value, kind: flags } = tile.arrays;
         const bands = kind.style === "state" ? bandsOf(tile) : depth;
         const shown = { start, end, depth: bands, count, fill } as Slices;
         slices(this.strip.pixels, lanes, scale, clip, shown, colours, WIDEST * ratio, (i, x0, x1) => {
@@ -175,7 +175,8 @@ export class Stage {
           const y = top + (kind.style === "nested" ? (depth?.[i] ?? 0) * height : 0);
           if (kind.style === "task" && flags && flags[i]! & FLAG.preempted)
             this.marks.push(x1, y + ratio, height - ratio);
-          const text = this.source.name(name?.[i] ?? 0);
+          const runs = kind.style === "state" && (flags?.[i] ?? 0) % 8 === STATE.running;
+          const text = runs ? `CPU ${value?.[i]}` : this.source.name(name?.[i] ?? 0);
           if (text) labels.push({ text, x0, x1, y: y + height / 2 + ratio / 2 });
         });
       }

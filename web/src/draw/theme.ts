@@ -1,5 +1,5 @@
 /** Dark and light: what canvases are drawn with. The rest of the page has its own in style.css, of the same values. */
-import { oklch, pack, palette } from "./colours";
+import { cool, oklch, pack, palette } from "./colours";
 
 export interface Theme {
   /** 0 or 1: part of the keys of what is kept. */
@@ -18,6 +18,8 @@ export interface Theme {
   pick: string;
   hues: Uint32Array;
   faintHues: Uint32Array;
+  /** Of CPUs, where threads run. */
+  cpus: Uint32Array;
   woken: number;
   preempted: number;
   runnable: number;
@@ -48,6 +50,7 @@ const DARK: Theme = {
   pick: "#ffffff",
   hues: palette(0.74, 0.105),
   faintHues: palette(0.5, 0.06),
+  cpus: cool(0.74, 0.1),
   woken: rgb(0.83, 0.15, 95),
   preempted: rgb(0.66, 0.19, 27),
   runnable: rgb(0.74, 0.14, 60),
@@ -76,6 +79,7 @@ const LIGHT: Theme = {
   pick: "#000000",
   hues: palette(0.8, 0.1),
   faintHues: palette(0.9, 0.05),
+  cpus: cool(0.8, 0.1),
   woken: rgb(0.86, 0.17, 95),
   preempted: rgb(0.63, 0.21, 27),
   runnable: rgb(0.78, 0.14, 62),

@@ -126,7 +126,8 @@ interface Found {
   ts?: number;
   start?: number;
   end?: number;
-  id?: number;
+  /** The number of the row; "id" is that of the question. */
+  thing?: number;
   kind?: string;
   name?: string;
   depth?: number;
@@ -137,7 +138,7 @@ export async function take(app: App, found: Found, tab?: Tab): Promise<void> {
   const track = found.track ?? "";
   const kind = found.kind || kindOf(app.tree.track(track)?.kind ?? "event").detail || "event";
   const end = Math.max(start, found.end ?? start);
-  const picked = { track, kind, id: found.id ?? 0, name: found.name ?? "", start, end, depth: found.depth ?? 0 };
+  const picked = { track, kind, id: found.thing ?? 0, name: found.name ?? "", start, end, depth: found.depth ?? 0 };
   if (track) await revealTrack(app, track);
   pick(app, picked, tab);
 }

@@ -62,7 +62,7 @@ function step(c: Container, { track, ts, forward }: { track: string; ts: number;
   }
   if (best < 0) return { head: { none: true } };
   const text = c.names.get(name?.[best] ?? -1) ?? "";
-  return { head: { start: start![best], end: end?.[best], id: id?.[best], depth: depth?.[best] ?? 0, name: text } };
+  return { head: { start: start![best], end: end?.[best], thing: id?.[best], depth: depth?.[best] ?? 0, name: text } };
 }
 
 function select(c: Container, a: { what: string; start: number; end: number; tracks: string[] | null }): Answer {

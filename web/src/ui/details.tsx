@@ -15,10 +15,19 @@ interface Related {
   end?: number;
 }
 
+interface Frame {
+  function: string;
+  module?: string;
+  file?: string;
+  line?: number;
+  kernel?: boolean;
+  inlined?: boolean;
+}
+
 interface Detail {
   title: string;
   pairs: [string, string][];
-  stack?: (string | number | { name: string })[];
+  stack?: Frame[];
   related?: Related[];
 }
 
@@ -36,9 +45,11 @@ export function Details() {
         <dl>
           <Pair name="begins" text={`${exact(picked.start)} ${clock(picked.start, app.opened.wall)}`} />
           {picked.end > picked.start && <Pair name="takes" text={duration(picked.end - picked.start)} />}
-          {(head?.pairs ?? []).map(([name, text]) => (
-            <Pair key={name} name={name} text={String(text)} />
-          ))}
+          {(head?.pairs ?? [])
+            .filter(([name]) => !SHOWN.has(name))
+            .map(([name, text]) => (
+              <Pair key={name} name={name} text={String(text)} />
+            ))}
         </dl>
         <div class="line">
           {picked.end > picked.start && (
@@ -66,7 +77,10 @@ export function Details() {
         <ol class="stack" aria-label="Stack, innermost frame first">
           {head.stack.map((frame, i) => (
             <li key={i}>
-              {typeof frame === "object" ? frame.name : typeof frame === "number" ? app.source.name(frame) : frame}
+              {frame.function}
+              <span class="dim">
+                {frame.inlined ? " inlined" : ""} {where(frame)}
+              </span>
             </li>
           ))}
         </ol>
@@ -74,6 +88,14 @@ export function Details() {
     </div>
   );
 }
+
+function where(f: Frame): string {
+  if (f.file) return `${f.file.split("/").at(-1)}${f.line ? `:${f.line}` : ""}`;
+  return f.module?.split("/").at(-1) ?? "";
+}
+
+/** What the head says already. */
+const SHOWN = new Set(["ts", "dur", "end_ts"]);
 
 function Pair({ name, text }: { name: string; text: string }) {
   return (
@@ -87,7 +109,7 @@ function Pair({ name, text }: { name: string; text: string }) {
 function Link({ r }: { r: Related }) {
   const app = useApp();
   const go = (): void => {
-    if (r.ts !== undefined) take(app, { ...r, name: r.label }).catch((e) => tell(app, e));
+    if (r.ts !== undefined) take(app, { ...r, thing: r.id ?? 0, name: r.label }).catch((e) => tell(app, e));
     else if (r.track) activate(app, r.track);
   };
   return (

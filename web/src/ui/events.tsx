@@ -85,7 +85,7 @@ function useFollow(pages: EventPages, go: (row: number) => void): void {
   const own = useRef<unknown>(null);
   useEffect(() => {
     // what was picked in the list itself is in sight already
-    if (!follow || app.state.get().picked === app.fromList || own.current === view) return;
+    if (!follow || (picked && picked === app.fromList) || own.current === view) return;
     const ts = cursor !== null && cursor >= view.start && cursor <= view.end ? cursor : view.start;
     const timer = setTimeout(async () => {
       try {

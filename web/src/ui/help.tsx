@@ -21,7 +21,7 @@ export function Help() {
   const groups = [...new Set(COMMANDS.map((c) => c.group))];
   const { theme } = app;
   const colours: [number, string][] = [
-    [theme.hues[3]!, "a thread runs: coloured by its CPU; on CPUs, by the name of the thread"],
+    [theme.cpus[0]!, "a thread runs: coloured by its CPU; on CPUs, by the name of the thread"],
     [theme.woken, "it was woken up and waits for a CPU: wake-up latency"],
     [theme.preempted, "it was preempted; on CPUs, the mark at the end of such a slice"],
     [theme.runnable, "it could run, for another reason"],

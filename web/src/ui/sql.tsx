@@ -127,13 +127,19 @@ function Library() {
   );
 }
 
+interface Word {
+  text: string;
+  kind: string;
+}
+
 const REST_MS = 150;
 const WORD = /[\w:".]+$/;
 
 function Editor({ sql, run }: { sql: string; run: () => void }) {
   const app = useApp();
   const ref = useRef<HTMLTextAreaElement>(null);
-  const [words, setWords] = useState<string[]>([]);
+  const [words, setWords] = useState<Word[]>([]);
+  const from = useRef(0);
   const timer = useRef(0);
   useEffect(() => () => clearTimeout(timer.current), []);
   const complete = (): void => {
@@ -143,16 +149,17 @@ function Editor({ sql, run }: { sql: string; run: () => void }) {
     timer.current = window.setTimeout(async () => {
       if (!WORD.test(text.slice(0, at))) return setWords([]);
       try {
-        const { head } = await app.source.ask<{ words: string[] }>("complete", { sql: text, at });
-        setWords((head.words ?? []).slice(0, 12));
+        const { head } = await app.source.ask<{ from: number; words: Word[] }>("complete", { sql: text, at });
+        from.current = head.from;
+        setWords(head.words.slice(0, 12));
       } catch {
         setWords([]);
       }
     }, REST_MS);
   };
-  const take = (word: string): void => {
+  const take = (word: Word): void => {
     const { value, selectionStart } = ref.current!;
-    const before = value.slice(0, selectionStart).replace(WORD, "") + word;
+    const before = value.slice(0, from.current) + word.text;
     app.state.set({ sql: before + value.slice(selectionStart) });
     setWords([]);
     requestAnimationFrame(() => {
@@ -184,8 +191,8 @@ function Editor({ sql, run }: { sql: string; run: () => void }) {
       {words.length > 0 && (
         <div class="words" role="group" aria-label="Words that would fit; Tab takes the first">
           {words.map((w) => (
-            <button type="button" key={w} tabIndex={-1} onClick={() => take(w)}>
-              {w}
+            <button type="button" key={w.text} title={w.kind} tabIndex={-1} onClick={() => take(w)}>
+              {w.text}
             </button>
           ))}
         </div>

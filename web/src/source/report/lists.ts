@@ -54,17 +54,9 @@ export function find(c: Container, text: string, kind: string, from: number, for
   let i = forward ? bisect(ts, from + 1) : bisect(ts, from) - 1;
   for (; i >= 0 && i < ts.length; i += by) {
     if (!fits(c, i, text, kind)) continue;
-    const [id, at, cpu, task, name] = row(c, i);
-    return {
-      ts: at,
-      end: at,
-      id,
-      kind: "event",
-      name,
-      track: c.threads.get(column(c, "utid")[i]!)?.track ?? "",
-      cpu,
-      task,
-    };
+    const [thing, at, , , name] = row(c, i);
+    const track = c.threads.get(column(c, "utid")[i]!)?.track ?? "";
+    return { ts: at, end: at, thing, kind: "event", name, track };
   }
   return { none: true };
 }
