@@ -77,7 +77,10 @@ def _function(binary: Binary, text: str) -> FunctionSite:
         return FunctionSite(text, offset, address, 0)
     site = binary.function(text) or next(iter(binary.demangled(text)), None)
     if site is None:
-        raise UsageError(f"no function {text} in {binary.path}", hints=binary.suggestions(text))
+        from probescope.sources.uprobe import inlined_hints
+
+        hints = inlined_hints(text, binary, binary.path) or binary.suggestions(text)
+        raise UsageError(f"no function {text} in {binary.path}", hints=hints)
     return site
 
 
@@ -98,9 +101,24 @@ def _kernel(args: Namespace) -> int:
         raise UsageError("values and code are looked at in programs: -x FILE", hints=["probescope list -v kprobe:NAME"])
     declared = _declared(f"fentry:{args.function}") or _declared(f"kprobe:{args.function}")
     if not declared:
-        hints = ["-x FILE looks in a program", "BTF of the kernel has them: is /sys/kernel/btf/vmlinux there?"]
-        raise UsageError(f"nothing declares {args.function} of the kernel", hints=hints)
+        raise _undeclared(args.function)
     return _show_declared(args.function, declared, args)
+
+
+def _undeclared(name: str) -> UsageError:
+    from probescope.sources import kernel_btf, kernel_functions
+    from probescope.sources.kprobe import nearest_function
+
+    if kernel_btf.functions() is None:
+        why = f"nothing declares {name}: this kernel has no BTF (/sys/kernel/btf/vmlinux)"
+        return UsageError(why, hints=["-x FILE looks in a program"])
+    if kernel_functions.find_symbol(name) is None:
+        near = nearest_function(name, kernel_functions.names())
+        hints = [f"did you mean {n}?" for n in near] or ["-x FILE looks in a program"]
+        return UsageError(f"there is no function {name} in the kernel", hints=hints)
+    why = "the kernel's BTF lacks assembler, and what compilers inlined or changed"
+    hints = [f"probescope probe '{name} $arg1 $arg2' shows registers by the calling convention"]
+    return UsageError(f"nothing declares {name}: {why}", hints=hints)
 
 
 def _show_declared(name: str, declared: list[str], args: Namespace) -> int:

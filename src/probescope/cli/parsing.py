@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from probescope.errors import ProbeError, ScriptError
 
 INSTEAD: dict[tuple[str, str], list[str]] = {
     ("record", "--duration"): ["a command says how long: probescope record -a -- sleep 10"],
@@ -166,3 +169,11 @@ def _jobs(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > MOST_JOBS:
         raise UsageError(f"'{text}' is no number of processes, which is up to {MOST_JOBS}", hints=["--jobs 2"])
     return int(text)
+
+
+def of_nobody(e: ScriptError) -> ProbeError:
+    """What a program was refused for that nobody wrote: without its text, and hints that are about that."""
+    from probescope.errors import ProbeError
+
+    first = next((d for d in e.diagnostics if d.severity == "error"), e.diagnostics[0])
+    return ProbeError(first.message, hints=[h for h in first.hints if not h.startswith("config")])

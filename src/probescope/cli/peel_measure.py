@@ -8,7 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from probescope.errors import ElfError, ProbescopeError, UsageError
+from probescope.cli.parsing import of_nobody
+from probescope.errors import ElfError, ProbescopeError, ScriptError, UsageError
 from probescope.frozen import replace
 from probescope.views.peel import panes, program
 from probescope.views.peel import subject as subjects
@@ -167,7 +168,11 @@ class Measuring:
         request = Request(
             text, "peel", pid=self.who.pid, command=command, follow=bool(command), signals=self._signals
         )  # fmt: skip
-        with LiveSession(build(request)) as session:
+        try:
+            built = build(request)
+        except ScriptError as e:
+            raise of_nobody(e) from None
+        with LiveSession(built) as session:
             self._wait(session)
             session.stop()
             self.told += [f"{n:,} {kind}" for kind, n in session.lost.items() if n]

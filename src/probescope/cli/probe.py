@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -104,6 +105,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         words, command = words[:at], words[at + 1 :]
     args = parser().parse_intermixed_args(words)
     args.command = command
+    if args.binary and "/" not in args.binary and os.path.isfile(args.binary):
+        args.binary = f"./{args.binary}"
     return args
 
 

@@ -63,6 +63,8 @@ def events(
         if event:
             group, _, name = event.rpartition(":")
             d = replace(d, event=name, group=group or d.group)
+        if d.args and where.debug is not None:
+            where.debug.most = args.max_probes
         found = where.resolve(d)
         if len(found) > args.max_probes:
             hints = [f"--max-probes {len(found)} takes them all", "or name a file: FUNCTION@FILE"]

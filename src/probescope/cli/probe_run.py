@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from probescope.cli.parsing import of_nobody
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
     from probescope.api import Built
+    from probescope.errors import ProbescopeError
     from probescope.ir.program import Program
     from probescope.lang.probe.lower import Condition, Row
     from probescope.model.output import Output
@@ -102,10 +104,16 @@ def _built(args: argparse.Namespace, program: Program) -> Built:
     try:
         plan = plan_bpf(program, plan_request(SessionOptions(pid=0 if follow else args.pid)))
     except ScriptError as e:
-        first = e.diagnostics[0]  # of a program that nobody wrote
-        hints = [h for h in first.hints if not h.startswith("config")]
-        raise barred() or UsageError(first.message, hints=hints) from None
+        raise barred() or _no_kprobes(program) or of_nobody(e) from None
     return Built(request, program, plan, plan.warnings)
+
+
+def _no_kprobes(program: Program) -> ProbescopeError | None:
+    from probescope.errors import ProbeError
+    from probescope.sources import registry
+
+    why = registry.unavailable("kprobe") if any(s.source == "kprobe" for s in program.sites) else ""
+    return ProbeError(why, hints=["functions of programs: -x FILE", "probescope doctor"]) if why else None
 
 
 def _terminal(args: argparse.Namespace) -> bool:

@@ -24,6 +24,8 @@ MORE = 3
 """Lines that are shown behind the last one with code."""
 HOW = "install its debug symbols, or build it with -g; -F lists functions, $arg1 is the first argument"
 
+DEBUG = "the kernel's debug symbols tell more: linux-image-{}-dbg, or -k VMLINUX"
+
 
 def vars(args: argparse.Namespace, text: str) -> int:  # noqa: A001 - as the option is called
     from probescope.cli.probe_define import target
@@ -34,7 +36,8 @@ def vars(args: argparse.Namespace, text: str) -> int:  # noqa: A001 - as the opt
     accepts = name_filter(args.filter or VARIABLES)
     debug = where.debug
     if debug is None:
-        return _parameters(where, text, accepts)
+        return _parameters(args, where, text, accepts)
+    debug.most = args.max_probes
     spots = debug.spots(place, inlined=not args.no_inlines)
     if not spots:
         where.resolve(parse(text))  # which says why
@@ -47,12 +50,18 @@ def vars(args: argparse.Namespace, text: str) -> int:  # noqa: A001 - as the opt
     return 0
 
 
-def _parameters(where: DefinitionTarget, text: str, accepts: Accepts) -> int:
+def _parameters(args: argparse.Namespace, where: DefinitionTarget, text: str, accepts: Accepts) -> int:
     """Without debug information: what the kernel's BTF says of the parameters."""
+    from probescope.kernel.host import host
+    from probescope.lang.probe.parser import parse
+
     described = getattr(where, "parameters", None)
     found = described(text.strip()) if described is not None else None
     if found is None:
-        raise ProbeError(f"{where.reason}: variables of {text} are not known", hints=[HOW])
+        if not args.binary:
+            where.resolve(parse(text))  # which says why, if there is no such function
+        hints = [HOW] if args.binary else [f"$arg1 is the first argument; {DEBUG.format(host().release)}"]
+        raise ProbeError(f"{where.reason}: variables of {text} are not known", hints=hints)
     lines = sorted(f"{kind}\t{name}" for kind, name in found if accepts(name))
     shown = "".join(f"\t\t{line}\n" for line in lines) or "\t\t(No matched variables)\n"
     sys.stdout.write(f"Available variables at {text}\n\t@<{text.strip()}+0>\n{shown}")

@@ -10,8 +10,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, add_format, cut_command, process_id
-from probescope.errors import UsageError
+from probescope.cli.parsing import Parser, add_format, cut_command, of_nobody, process_id
+from probescope.errors import ScriptError, UsageError
 
 if TYPE_CHECKING:
     from probescope.live import LiveSession
@@ -58,7 +58,10 @@ def main(argv: list[str]) -> int:
     from probescope.live import LiveSession
 
     line = shlex.join(command_words(command)) if command else ""
-    built = build(Request(text, name="span", pid=args.pid or 0, command=line, signals=True))
+    try:
+        built = build(Request(text, name="span", pid=args.pid or 0, command=line, signals=True))
+    except ScriptError as e:
+        raise of_nobody(e) from None
     with LiveSession(built) as session:
         _wait(session, args.seconds)
         session.stop()

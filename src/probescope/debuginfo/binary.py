@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from probescope.debuginfo import insn
 from probescope.debuginfo.elf import ElfFile
 from probescope.debuginfo.elf_symbols import STT_GNU_IFUNC, Symbol, SymbolSet, best
-from probescope.debuginfo.locate import DEBUG_DIRS, debug_file, in_root
+from probescope.debuginfo.locate import DEBUG_DIRS, debug_file, in_root, stranger
 from probescope.errors import ElfError, ProbeError
 from probescope.frozen import dataclass
 
@@ -133,7 +133,9 @@ class Binary:
     def _stripped_hint(self) -> list[str]:
         if self.elf.symtab() is not None or self.debug is not None:
             return []
-        return [f"{self.path} is stripped: only exported functions have names; install its debug symbols"]
+        why = stranger(self)
+        more = f" ({why})" if why else ""
+        return [f"{self.path} is stripped: only exported functions have names; install its debug symbols{more}"]
 
     def slow(self, offset: int) -> bool:
         """Whether a uprobe at a file offset has to single-step."""

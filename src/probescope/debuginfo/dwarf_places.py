@@ -199,13 +199,17 @@ class Functions:
 
     def named(self, name: str, file: str = "") -> list[Die]:
         """Definitions; of one that is inlined in places, the entry that all of these refer to. ``file``: which one."""
-        found: dict[tuple[int, str, int], Die] = {}
+        return list(self.each(name, file))
+
+    def each(self, name: str, file: str = "") -> Iterator[Die]:
+        """The same as they are found: what a header defines has one in hundreds of units."""
+        found: set[tuple[int, str, int]] = set()
         for candidate in self._candidates(name):
             abstract = abstract_of(candidate)
             die = abstract if is_abstract(abstract) else candidate
-            if not file or ends_with(self.lines.path_of(die), file):
-                found.setdefault(die.key, die)
-        return list(found.values())
+            if die.key not in found and (not file or ends_with(self.lines.path_of(die), file)):
+                found.add(die.key)
+                yield die
 
     def _candidates(self, name: str) -> Iterator[Die]:
         known = False

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from probescope.debuginfo.elf import ElfFile
 from probescope.errors import ElfError
@@ -19,6 +20,15 @@ DEBUG_DIRS = ("/usr/lib/debug",)
 _MAX_LINKS = 40
 _MAX_CRC = 1 << 32
 _CHUNK = 1 << 20
+
+
+class HasDebugFiles(Protocol):
+    """A binary, as ``debuginfo.binary`` has it."""
+
+    path: str
+    root: str
+    elf: ElfFile
+    debug_dirs: tuple[str, ...]
 
 
 def in_root(root: str, path: str) -> str:
@@ -84,6 +94,30 @@ def debug_file(elf: ElfFile, path: str, root: str = "", dirs: Sequence[str] = DE
             return found
         found.close()
     return None
+
+
+def stranger(binary: HasDebugFiles) -> str:
+    """Why a binary that has no debug file may still seem to have one: what lies where it is looked for is of another
+    build, or is not there though the binary names it. "" where nothing is to be said."""
+    try:
+        build_id, link = binary.elf.build_id(), binary.elf.debuglink()
+    except ElfError:
+        return ""
+    name = link[0] if link else ""
+    for candidate in _candidates(binary.path, build_id, name, binary.debug_dirs):
+        found = _open(in_root(binary.root, candidate))
+        if found is None:
+            continue
+        try:
+            theirs, same = found.build_id(), _belongs(found, build_id, link[1] if link else None)
+        except ElfError:
+            continue
+        finally:
+            found.close()
+        if not same:
+            told = f"build-id {theirs[:12]}..., not {build_id[:12]}..." if theirs and build_id else "its CRC differs"
+            return f"{candidate} is of another build ({told})"
+    return f"it names {name}, which is not found" if name else ""
 
 
 def _candidates(path: str, build_id: str, link: str, dirs: Sequence[str]) -> Iterator[str]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 MAX_SCAN = 1 << 20
 """Bytes of code that are walked from a function's start."""
+LONGEST = 15
+"""Bytes of an instruction of x86-64."""
 
 
 def is_boundary(code: bytes, offset: int, machine: str) -> bool | None:
@@ -26,6 +28,12 @@ def is_boundary(code: bytes, offset: int, machine: str) -> bool | None:
             return None
         at += size
     return at == offset
+
+
+def around(code: bytes, offset: int, machine: str) -> tuple[int, ...]:
+    """Offsets at which the instructions before and after begin."""
+    good = [n for n in range(max(offset - LONGEST, 0), offset + LONGEST) if is_boundary(code, n, machine)]
+    return (*[n for n in good if n < offset][-1:], *[n for n in good if n > offset][:1])
 
 
 def length(code: bytes, at: int) -> int:

@@ -125,15 +125,7 @@ def check_boundary(binary: Binary, start: int, address: int, where: str) -> str:
     if answer is None:
         return _UNCHECKED
     if not answer:
-        near = _around(code, address - start, binary.elf.machine)
-        hints = [f"instructions begin at {' and '.join(near)} from the function's start"]
+        near = boundaries.around(code, address - start, binary.elf.machine)
+        hints = [f"instructions begin at {' and '.join(f'+{n}' for n in near)} from the function's start"]
         raise ProbeError(f"no instruction begins at {where}: a probe there would break the program", hints=hints)
     return ""
-
-
-def _around(code: bytes, offset: int, machine: str) -> list[str]:
-    """Offsets of the instructions before and after."""
-    near = range(max(offset - insn.MAX_INSN, 0), offset + insn.MAX_INSN)
-    good = [n for n in near if boundaries.is_boundary(code, n, machine)]
-    before, after = [n for n in good if n < offset][-1:], [n for n in good if n > offset][:1]
-    return [f"+{n}" for n in (*before, *after)]

@@ -68,6 +68,7 @@ class DebugPlaces:
         self, dwarf: DwarfFile, target: Target, names: Names | None = None, binary: Binary | None = None
     ) -> None:
         self.target = target
+        self.most = 0  # places of one definition; 0: as many as there are
         self.finder = Finder(dwarf)
         self.lines = SourceLines(dwarf, self.finder)
         self.functions = Functions(self.lines, target.symbol_addresses)
@@ -85,6 +86,8 @@ class DebugPlaces:
             return [self._spot(place.address)]
         if not place.function:
             return self._in_file(place, texts)
+        if place.line is None and not place.label and not place.lazy:
+            return self._entries(place, inlined=inlined, skip=skip)
         dies = self.functions.named(place.function, place.file)
         if not dies:
             return []
@@ -92,14 +95,22 @@ class DebugPlaces:
             return self._at_lines(place, dies)
         if place.label:
             return list(self._labels(place, dies))
-        if place.lazy:
-            return list(self._lazy(place, dies, texts))
+        return list(self._lazy(place, dies, texts))
+
+    def _entries(self, place: Place, *, inlined: bool, skip: bool) -> list[Spot]:
         out: list[Spot] = []
         plain = skip and not place.offset and not place.ret
-        for die in dies:
+        for n, die in enumerate(self.functions.each(place.function, place.file)):
+            if self.most and n > self.most and not out:
+                return []  # what a header defines, and nobody has code of
             for spot, copy in self.functions.entries(die, inlined=inlined and not place.ret, skip=plain):
                 at = spot.address + place.offset
                 out.append(spot._replace(address=at, owner=self.scopes.begin(copy, at)))
+            if self.most and len(out) > self.most and len(_once(out)) > self.most:
+                hints = [f"--max-probes {8 * self.most} takes more; FUNCTION@FILE those of one file", "--no-inlines"]
+                raise ProbeError(
+                    f"'{place}' stands for more than {self.most} places: it is inlined in many", hints=hints
+                )
         return _once(out)
 
     def _spot(self, address: int, row: CodeLine | None = None) -> Spot:

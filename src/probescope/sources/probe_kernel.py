@@ -175,7 +175,9 @@ class KernelTarget:
         code = image.code(start, spot.address - start + 15)
         if any(code) and boundaries.is_boundary(code, spot.address - start, self.arch.name) is False:
             where = f"{spot.name}+{spot.address - spot.entry}"
-            raise ProbeError(f"no instruction begins at {where}: a probe there would break the kernel")
+            near = boundaries.around(code, spot.address - start, self.arch.name)
+            hints = [f"instructions begin at {' and '.join(f'+{n}' for n in near)} from the function's start"]
+            raise ProbeError(f"no instruction begins at {where}: a probe there would break the kernel", hints=hints)
 
     # --- without debug information ------------------------------------------------------------------------------------
 
@@ -195,7 +197,7 @@ class KernelTarget:
             return [self._named(d, n, m) for n, m in found]
         where = kernel_functions.find_symbol(p.function, self.module)
         if where is None:
-            raise self._unknown(p.function)
+            raise self._inlined(d) or self._unknown(p.function)
         return [self._named(d, *where)]
 
     def _named(self, d: ProbeDef, name: str, module: str) -> FoundProbe:
@@ -253,14 +255,24 @@ class KernelTarget:
         if not entry:
             return CannotFetch(f"{self.reason}: {wanted} is known only where {name} is entered", how)
         if not known:
-            why = "was inlined or changed by the compiler" if kernel_btf.functions() is not None else "there is none"
-            return CannotFetch(
-                f"BTF does not know {name} ({why}): {wanted} is not known", f"$arg1 to $arg6 are its arguments; {how}"
-            )
+            lacks = "it lacks assembler, and what compilers inlined or changed"
+            why = lacks if kernel_btf.functions() is not None else "there is none"
+            who = "neither debug information nor BTF knows" if self.debug is not None else "BTF does not know"
+            how = "" if self.debug is not None else f"; {how}"
+            return CannotFetch(f"{who} {name} ({why}): {wanted} is not known", f"$arg1 to $arg6 are its arguments{how}")
         hints = [f"did you mean {n}?" for n in nearest(wanted, names)] or [
             f"its parameters are {', '.join(names) or 'none'}"
         ]
         return CannotFetch(f"{name} has no parameter {wanted}, and of locals BTF knows nothing", *hints, how)
+
+    def _inlined(self, d: ProbeDef) -> ProbeError | None:
+        """Where debug information knows a function that has no code of its own."""
+        p = d.place
+        if self.debug is None or next(self.debug.functions.each(p.function, p.file), None) is None:
+            return None
+        hints = ["a probe at each copy has its variables: without %return" if p.ret else "without --no-inlines"]
+        why = "has no code of its own: it is inlined wherever it is called"
+        return ProbeError(f"{p.function} of the kernel {why}", hints=[*hints, f"probescope probe -L {p.function}"])
 
     def _unknown(self, name: str) -> ProbeError:
         names = kernel_functions.names()

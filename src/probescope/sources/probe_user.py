@@ -12,6 +12,7 @@ from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_open import open_dwarf
 from probescope.debuginfo.dwarf_places import Spot
 from probescope.debuginfo.go_program import open_go
+from probescope.debuginfo.locate import stranger
 from probescope.errors import DwarfError, ElfError, ProbeError, ScriptError
 from probescope.frozen import replace
 from probescope.model.arch import Arch
@@ -27,6 +28,7 @@ from probescope.sources.probe_args import CannotFetch, Value
 from probescope.sources.probe_debug import DebugPlaces, SourceTexts
 from probescope.sources.probe_go import GoPlaces
 from probescope.sources.probe_resolve import Surroundings, arguments
+from probescope.sources.uprobe import inlined_hints
 
 HOW = "install its debug symbols, or build it with -g"
 
@@ -77,6 +79,8 @@ class ProgramTarget:
     def _opened(self) -> DebugPlaces | None:
         try:
             dwarf = open_dwarf(self.binary) or self._fetched()
+            if dwarf is None and (why := stranger(self.binary)):
+                self.reason += f" of its own: {why}"
         except (DwarfError, ElfError) as e:
             self.reason = f"the debug information of {self.label} is damaged: {e}"
             return None
@@ -187,14 +191,17 @@ class ProgramTarget:
             return ProbeError(f"{self.label} does not define {name}", hints=hints)
         if any(s.is_defined for s in symbols.find_all(name)):
             return ProbeError(f"{name} in {self.label} is data, not a function")
-        return ProbeError(f"there is no function {name} in {self.label}", hints=self.binary.suggestions(name))
+        hints = inlined_hints(name, self.binary, self.label) or self.binary.suggestions(name)
+        return ProbeError(f"there is no function {name} in {self.label}", hints=hints)
 
     def _at(self, d: ProbeDef, spot: Spot) -> FoundProbe:
         where = f"{spot.name}+{spot.address - spot.entry}" if spot.name else f"{spot.address:#x}"
         notes: list[str] = []
         symbol = self._by_address(spot.address)
         start = spot.entry if spot.inlined or not symbol.name else symbol.entry
-        if spot.address != start and not spot.inlined:
+        if spot.address != start and (not spot.inlined or d.place.address is not None):
+            if spot.inlined and symbol.name:
+                start, where = symbol.entry, f"{symbol.name}+{spot.address - symbol.entry}"
             note = elf_places.check_boundary(self.binary, start, spot.address, where)
             notes += [note] if note else []
         if elf_places.cost(self.binary, spot.address) == "refused":

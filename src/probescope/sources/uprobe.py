@@ -234,11 +234,9 @@ def _none(spec: ProbeSpec, binary: Binary) -> list[Site]:
 
 
 def _like(spec: ProbeSpec, binary: Binary) -> list[str]:
-    inlined = _inlined(spec.name, binary)
+    inlined = inlined_hints(spec.name, binary, spec.target)
     if inlined:
-        places = "place" if inlined == 1 else "places"
-        why = f"it was inlined wherever it is called ({inlined} {places}): it has no code of its own"
-        return [why, f"probescope probe -x {spec.target} '{spec.name}' has a probe at each copy"]
+        return inlined
     names = [f.name for f in binary.functions()]
     if not names:
         return [f"{binary.elf.path} is stripped: install its debug symbols, or probe an address"]
@@ -248,6 +246,16 @@ def _like(spec: ProbeSpec, binary: Binary) -> list[str]:
     return [f"did you mean {spec.source}:{spec.target}:{n}?" for n in nearest(spec.name, few)] or [
         _listing(spec, binary)
     ]
+
+
+def inlined_hints(name: str, binary: Binary, target: str) -> list[str]:
+    """Of a function that is nowhere: whether it was inlined, and what to do then; none if it was not."""
+    times = _inlined(name, binary)
+    if not times:
+        return []
+    places = "place" if times == 1 else "places"
+    why = f"it was inlined wherever it is called ({times} {places}): it has no code of its own"
+    return [why, f"probescope probe -x {target} '{name}' has a probe at each copy"]
 
 
 def _inlined(name: str, binary: Binary) -> int:

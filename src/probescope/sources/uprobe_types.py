@@ -34,6 +34,7 @@ class Debug:
         from probescope.debuginfo.dwarf_lines import Lines
         from probescope.debuginfo.dwarf_open import open_dwarf
         from probescope.debuginfo.dwarf_types import DwarfTypes
+        from probescope.debuginfo.locate import stranger
 
         self.finder: Finder | None = None
         self.types: DwarfTypes | None = None
@@ -45,7 +46,8 @@ class Debug:
             self.reason = f"its debug information is damaged: {e}"
             return
         if found is None:
-            self.reason = NONE
+            why = stranger(binary)
+            self.reason = f"{NONE} of its own: {why}" if why else NONE
             return
         self.finder, self.lines = Finder(found), Lines(found)
         self.types = DwarfTypes(self.finder, names)

@@ -94,9 +94,11 @@ def _of_function(found: re.Match[str], program: Program | None) -> str:
         return f"{'kretprobe' if back else 'kprobe'}:{name}"
     site = program.binary.function(found["name"])
     if site is None:
-        raise UsageError(
-            f"no function {found['name']} in {program.title}", hints=program.binary.suggestions(found["name"])
-        )
+        from probescope.sources.uprobe import inlined_hints
+
+        name = found["name"]
+        hints = inlined_hints(name, program.binary, program.title) or program.binary.suggestions(name)
+        raise UsageError(f"no function {name} in {program.title}", hints=hints)
     if found["more"]:
         return f"uprobe:{program.title}:{site.address + int(found['more'], 0):#x}"
     return f"{'uretprobe' if back else 'uprobe'}:{program.title}:{name}"

@@ -23,7 +23,7 @@ def program(name: str) -> Program:
     from probescope.debuginfo.libraries import find_binary
 
     if "/" in name or os.path.exists(name):
-        return Program(name)
+        return Program(name if "/" in name else f"./{name}")  # as probes write it
     found = find_binary(name)
     if not found:
         raise UsageError(f"there is no program or library '{name}'", hints=["-x takes a path, too"])
