@@ -26,6 +26,7 @@ examples:
   probescope export -e sched_switch -o switches.parquet   a row an event, fields as columns
   probescope export --time 10.5,12 --pid 42 -o part.data  a part of perf.data, for perf
   probescope export work.folded -o work.pb.gz             folded text from anywhere
+  probescope export --html perf.data -o report.html       the timeline as one file, to be sent to somebody
 """
 
 
@@ -50,6 +51,8 @@ def parser() -> Parser:
         "--weight", default="period", metavar="W", help="period (default), samples, or a field of the events"
     )
     p.add_argument("--by", choices=OWNERS, help="whose stacks are kept apart (depends on the format)")
+    p.add_argument("--html", action="store_true", help="a page that shows it all, in one file without network")
+    p.add_argument("--size", metavar="SIZE", default="20MB", help="of that page, at most (20MB)")
     p.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
     return p
 
@@ -58,6 +61,10 @@ def main(argv: list[str]) -> int:
     from probescope.cli.export_input import input_kind
 
     args = parser().parse_args(argv)
+    if args.html:
+        from probescope.cli.export_html import main as html
+
+        return html(args)
     kind = _kind(args)
     selection = _selection(args, one=kind == "folded" and input_kind(args.file) == "perf.data")
     if args.output != "-" and args.file != "-" and os.path.realpath(args.output) == os.path.realpath(args.file):

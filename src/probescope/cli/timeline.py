@@ -45,8 +45,10 @@ def main(argv: list[str]) -> int:
     args = parser().parse_args(argv)
     if not 0 <= args.port < 1 << 16:
         raise UsageError(f"--port {args.port}: this is no port", hints=["--port 8000"])
+    from probescope.cli.query import _size
     from probescope.store.opening import named
 
+    _size(args.memory)
     files = [named(f) for f in args.files or ["perf.data"]]
     _there(files)
     from probescope.views.timeline.server import Offer, serve

@@ -30,6 +30,8 @@ LIMIT = 10 << 30
 LIMIT_VARIABLE = "PROBESCOPE_STORE_LIMIT"
 ENDS = 4096
 SUFFIX = ".duckdb"
+LEVELS = ".lod"
+"""Files that are made of a store, and go with it: ``KEY.*.lod``."""
 BUILD_MEMORY = "512MB"
 FREE = 64 << 20
 
@@ -129,11 +131,21 @@ def _build_at(path: str, kept: str, step: Step, search: Search | None) -> None:
     try:
         make(path, part, step, search, memory=BUILD_MEMORY)
         os.replace(part, kept)
+        _forget_levels(kept)
     except OSError as e:
         hints = [f"stores are kept in {os.path.dirname(kept)}: XDG_CACHE_HOME=FOLDER names another"]
         raise LimitError(f"the store cannot be written: {e.strerror or e}", hints=hints) from e
     finally:
         _clear(part)
+
+
+def _forget_levels(kept: str) -> None:
+    """Of the store that was there before."""
+    import glob
+
+    for path in glob.glob(glob.escape(kept.removesuffix(SUFFIX)) + ".*" + LEVELS):
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def _clear(part: str) -> None:
@@ -176,22 +188,24 @@ def _ends(path: str, size: int) -> bytes:
 
 
 def evict(home: str, most: int, kept: str) -> list[str]:
-    """Removes what was not used for the longest time until the rest fits; never ``kept``. The paths that went."""
-    found: list[tuple[float, int, str]] = []
+    """Removes what was not used for the longest time until the rest fits; never ``kept``. What was made of a store goes
+    with it. The paths that went."""
+    groups: dict[str, list[tuple[str, os.stat_result]]] = {}
     with os.scandir(home) as entries:
         for entry in entries:
-            if entry.name.endswith(SUFFIX):
+            if entry.name.endswith((SUFFIX, LEVELS)):
                 with suppress(OSError):
-                    s = entry.stat()
-                    found.append((s.st_mtime, s.st_size, entry.path))
-    total = sum(size for _, size, _ in found)
+                    groups.setdefault(entry.name.partition(".")[0], []).append((entry.path, entry.stat()))
+    total = sum(s.st_size for some in groups.values() for _, s in some)
     gone: list[str] = []
-    for _, size, path in sorted(found):
+    for some in sorted(groups.values(), key=lambda g: max(s.st_mtime for _, s in g)):
         if total <= most:
             break
-        if path != kept:
+        if kept in {path for path, _ in some}:
+            continue
+        for path, s in some:
             with suppress(OSError):
                 os.unlink(path)  # who reads it goes on reading
-                gone.append(path)
-            total -= size
+            gone.append(path)
+            total -= s.st_size
     return gone

@@ -87,7 +87,8 @@ def test_slices_of_a_cpu_are_those_of_the_table(found: Opened) -> None:
     true = rows(
         found,
         "select s.ts, s.end_ts, t.name, s.utid, s.id from sched_slice s join thread t using (utid)"
-        f" where cpu = 1 and utid <> 0 and s.end_ts >= {found.origin} and s.ts < {found.origin + 500_000} order by s.ts",
+        f" where cpu = 1 and utid <> 0 and s.end_ts >= {found.origin} and s.ts < {found.origin + 500_000}"
+        " order by s.ts",
     )
     got = [
         (int(a) + found.origin, int(b) + found.origin, head["names"][str(n)], v, int(i))

@@ -8,16 +8,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from probescope.store.cache import LEVELS
 from probescope.store.lod.files import VERSION
 
 if TYPE_CHECKING:
     Step = Callable[[int, int, str], None]
 
-SUFFIX = ".lod"
-
 
 def place(home: str, key: str, family: str) -> str:
-    return os.path.join(home, f"{key}.{family}-{VERSION}{SUFFIX}")
+    return os.path.join(home, f"{key}.{family}-{VERSION}{LEVELS}")
 
 
 def kept(path: str, lock: str, make: Callable[[str], None]) -> str:

@@ -49,12 +49,16 @@ def number(of: str) -> int:
 
 
 def answer_slices(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
-    start, end, width = view(args)
-    kind, shown, of = found_track(opened, args["track"])
+    return slices(opened, args["track"], *view(args), text=str(args.get("filter", "")))
+
+
+def slices(opened: Opened, track: str, start: int, end: int, width: int, *, text: str = "") -> Reply:
+    """As wide as one likes. ``text``: a filter."""
+    kind, shown, of = found_track(opened, track)
     if kind not in LANES:
         raise UsageError(f"tracks of the kind '{kind}' have no slices")
     cut = shown.levels.lanes(kind).cut(number(of), start - shown.shift, end - shown.shift, width)
-    cut = _filtered(opened, shown, kind, number(of), cut, str(args.get("filter", "")))
+    cut = _filtered(opened, shown, kind, number(of), cut, text)
     name, value = _told(opened, shown, kind, cut)
     arrays = {
         "start": (cut.start + shown.shift).astype(np.float64),
@@ -122,10 +126,14 @@ def thread_names(opened: Opened) -> Array:
 
 
 def answer_area(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
-    start, end, width = view(args)
-    if args["track"] == "all":
+    return area(opened, args["track"], *view(args))
+
+
+def area(opened: Opened, track: str, start: int, end: int, width: int) -> Reply:
+    """As wide as one likes."""
+    if track == "all":
         return _overview(opened, start, end, width)
-    kind, shown, of = found_track(opened, args["track"])
+    kind, shown, of = found_track(opened, track)
     since, until = start - shown.shift, end - shown.shift
     if kind == "counter":
         at, low, high, mean = shown.levels.counters().cut(number(of), since, until, width)
