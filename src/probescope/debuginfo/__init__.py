@@ -14,6 +14,8 @@ bounded work.
     dwarf_open     debug information of a binary, wherever it is; dwarf_file: one file; dwarf_unit, dwarf_die: its parts
     dwarf_find     units and functions by address, types by name; dwarf_lines: source lines; dwarf_types: a TypeTable
     dwarf_inlines  functions and source lines of addresses, through inlined calls (dwarf_rows: line tables as columns)
+    values         values of C++, Rust and Go as texts; what is read of them at a probe
+    gopclntab      functions and lines of Go programs, stripped ones too; go_program: versions, goroutines
     dwarf_params   parameters of a function and where they are at its entry (dwarf_calls, dwarf_expr)
     usdt           probes of .note.stapsdt, with the places of their arguments
     demangle       C++ (Itanium) and Rust names

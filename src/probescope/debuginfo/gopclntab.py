@@ -73,11 +73,13 @@ class GoTable:
         code = "I" if wide == 4 else "Q"
         room = max(len(self._data) - self._table, 0) // wide
         many = min(2 * self._count + 1, room)
+        if many < 3:
+            return
         numbers = struct.unpack_from(f"<{many}{code}", self._data, self._table)
         for i in range(0, many - 2, 2):
             start, record, end = numbers[i], numbers[i + 1] + (self._table if self._version > 12 else 0), numbers[i + 2]
             name = self._name(record)
-            if name and end > start:
+            if name and end > start and end + self._text < 1 << 64:
                 yield GoFunction(name, start + self._text, end - start, record)
 
     def _u32(self, at: int) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from probescope.ir.expr import Binary, Cast, Const, Expr, Load, Local, Logic, ReadBuf, ReadStr, Select
 from probescope.ir.stmt import Assign, If, Stmt
 from probescope.model.capture import IN_REGISTERS, Capture, Guard, Hit, Length, Pieces, Segment, Step, Word
-from probescope.model.fetch import Fetch
+from probescope.model.fetch import Fetch, Immediate
 from probescope.model.types import BOOL, U32, U64, Buffer, Int, Space, String
 
 BAD = 1 << 47
@@ -195,10 +195,8 @@ def hit_of(
     segments: list[Segment] = []
     at = 0
     if isinstance(capture.root, Pieces):
-        parts = capture.root.parts
-        data = b"".join(int(v).to_bytes(8, "little")[:n] for v, (_, n) in zip(values, parts, strict=False))
-        segments.append(Segment(IN_REGISTERS, data))
-        at = len(parts)
+        at = len(capture.root.parts)
+        segments += _in_registers(capture.root, values[:at])
     else:
         segments.append(Segment(int(values[0]), _bytes(values[1])))
         at = 2
@@ -208,6 +206,19 @@ def hit_of(
         if 0 < step <= len(capture.steps):
             segments.append(_segment(capture.steps[step - 1], address, data))
     return Hit(segments, task, shift)
+
+
+def _in_registers(root: Pieces, values: Sequence[Any]) -> list[Segment]:
+    """Numbers that stand for what cannot be read are left out."""
+    out = [Segment(IN_REGISTERS, b"")]
+    at = IN_REGISTERS
+    for (x, size), value in zip(root.parts, values, strict=True):
+        if isinstance(x, Immediate):
+            out.append(Segment(at + size, b""))
+        else:
+            out[-1] = Segment(out[-1].address, out[-1].data + int(value).to_bytes(8, "little")[:size])
+        at += size
+    return out
 
 
 def _segment(step: Step, address: int, data: Any) -> Segment:
