@@ -16,7 +16,9 @@ from probescope.cli.recordings import opened
 from probescope.cli.reports import Report
 from probescope.formats.perfdata import order, stream
 
-SAMPLES = sorted(Path(os.environ.get("PROBESCOPE_SAMPLES", "/nonexistent")).glob("perfdata/*.data"))
+MOST = 1 << 19
+FOLDER = Path(os.environ.get("PROBESCOPE_SAMPLES", "/nonexistent"))
+SAMPLES = sorted(p for p in FOLDER.glob("perfdata/*.data") if p.stat().st_size < MOST)
 NONE = pytest.mark.skipif(not SAMPLES, reason="PROBESCOPE_SAMPLES names no folder of recordings")
 RECORDED = pm.IDENTIFIER | pm.IP | pm.TID | pm.TIME | pm.CPU | pm.PERIOD | pm.CALLCHAIN
 
@@ -105,7 +107,7 @@ def one(made: pm.PerfMaker, events: list[pm.Event], random: Random, now: int, cp
         made.add(9, b"\0" * random.randrange(8, 40))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(5))
 def test_made_recordings_are_the_same_for_any_number_of_processes(tmp_path: Path, seed: int) -> None:
     """Names, address spaces, late and damaged records: what is true at an event does not depend on who tells it."""
     path = recording(tmp_path / "x.data", seed)

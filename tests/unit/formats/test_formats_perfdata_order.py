@@ -9,7 +9,7 @@ import formats_perfmaker as pm
 import pytest
 from backports import zstd
 
-from probescope.formats.perfdata import open_perfdata, order, stream
+from probescope.formats.perfdata import open_perfdata, order, squeezed, stream
 
 EVENT = pm.Event(pm.TIME | pm.PERIOD, (7,))
 
@@ -218,7 +218,7 @@ def times_of(m: pm.PerfMaker) -> tuple[list[int], int, dict[str, int]]:
 
 def test_damaged_zstd_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was inflated before the damage stays, to the next ``RUN`` bytes; what is not compressed does too."""
-    monkeypatch.setattr(stream, "RUN", 1)
+    monkeypatch.setattr(squeezed, "RUN", 1)
     pieces, _ = packed(500, 2000)
     m = pm.PerfMaker([EVENT])
     for i, piece in enumerate(pieces):

@@ -6,7 +6,7 @@ build ids, and counts of every type of record.
 Who may import me: sources and every room above it. numpy is imported with ``reader``, not before.
 
     container   header, attributes, ids, feature sections            where things are in the file
-    stream      bytes of the data section -> blocks of whole records  decompression, skipping, damage
+    stream      bytes of the data section -> blocks of whole records  skipping, damage;  squeezed: compressed records
     walk        where each record of a block begins;  chain: the same for a compiler;  blocks: records sorted by kind
     order       blocks -> rows in order of time                      rounds, the window, bounded memory
     samples     rows -> columns;  sideband: rows -> SideRecords;  groups: one sample for each member of a group

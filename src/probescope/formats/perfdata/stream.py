@@ -5,13 +5,7 @@
             | records out of any number of COMPRESSED, one after the other |   rounds: where ROUNDs came between
             | rec |
 
-COMPRESSED records carry one zstd stream; a record in it may begin in one and end in another. COMPRESSED2 (6.16) has a
-u64 size of its data behind the header and is padded to 8 bytes; perf computes that record's u16 size without care:
-where it overflowed, the padding is missing too, and what counts is the u64. If several records were squeezed through
-one buffer, the u64 holds the sum of all, and the headers of the second and later ones lie within.
-
-    0        8           16                          16 + data_size
-    | 83, n  | data_size | zstd ....... (83, n2) .... |
+What COMPRESSED records hold: see ``squeezed``.
 
 Memory: one piece, one inflated piece, and a record; whatever the file holds.
 """
@@ -25,9 +19,10 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from probescope.formats.perfdata import records as r
-from probescope.formats.perfdata.blocks import LARGE, SQUEEZED, Block, block_of, merged
+from probescope.formats.perfdata.blocks import LARGE, Block, block_of, merged
 from probescope.formats.perfdata.buffers import ROOM, Buffer, Pool
 from probescope.formats.perfdata.damage import Tally
+from probescope.formats.perfdata.squeezed import COMPRESSED2_MOST, complete_later, run_of, split_squeezed
 from probescope.formats.perfdata.zstd import Inflate
 
 if TYPE_CHECKING:
@@ -41,11 +36,9 @@ PIECE = 1 << 22
 LARGE_PIECE = 1 << 24
 """Where records are large and most of their bytes are not looked at: so many, that columns of them are worth it."""
 SHORT = 1 << 10
-RUN = 1 << 14  # compressed bytes that are inflated at once, and lost at once where they are damaged
 MOST_ODD = 4096  # a pipe of an old perf has some dozens
 SMALL = 256  # records
 MOST_MERGED = 4096
-COMPRESSED2_MOST = 65519  # zstd bytes that one of them can carry
 
 
 #: Told of a record of perf's own that lies in no block: type, misc, body, place in the file.
@@ -275,37 +268,13 @@ class Stream:
         """A run of COMPRESSED records and rounds, inflated at once: many a recording has a round for each few records.
         Only the round at its end is kept; that one counts for all before it."""
         start = self.here
-        data, records, rounds, ended = self.squeezed()
-        self.count(r.COMPRESSED, records)
-        self.count(r.FINISHED_ROUND, rounds)
-        yield from self.inflated(data, start)
-        if ended:
+        run = run_of(self.buffer, self.at, self.big)
+        self.at += run.size
+        self.count(r.COMPRESSED, run.records)
+        self.count(r.FINISHED_ROUND, run.rounds)
+        yield from self.inflated(run.data, start)
+        if run.ended:
             self.round_marks.append(len(self.flat))
-
-    def squeezed(self) -> tuple[bytes, int, int, bool]:
-        """What they carry, past them; numbers of records and of rounds; whether a round was the last."""
-        if SQUEEZED is not None and not self.big:
-            found = SQUEEZED(self.buffer[self.at : self.at + 2 * RUN].tobytes(), RUN)
-            if found[4]:
-                self.at += found[4]
-                return found[:4]
-        view, at, end, unpack = self.buffer.data, self.at, len(self.buffer), self.header.unpack_from
-        pieces: list[memoryview] = []
-        rounds = total = 0
-        ended = False
-        while at + 8 <= end:
-            kind, _, size = unpack(view, at)
-            if kind == r.COMPRESSED and size >= 8 and at + size <= end and total < RUN:
-                pieces.append(view[at + 8 : at + size])
-                total += size
-            elif kind == r.FINISHED_ROUND and size == 8:
-                rounds += 1
-            else:
-                break
-            ended = kind == r.FINISHED_ROUND
-            at += size
-        self.at = at
-        return b"".join(pieces), len(pieces), rounds, ended
 
     def compressed2(self, size: int) -> Iterator[Block]:
         start = self.here
@@ -370,28 +339,3 @@ def read_into(file: BinaryIO, view: memoryview) -> int:
     data = file.read(len(view))
     view[: len(data)] = data
     return len(data)
-
-
-def complete_later(rest: bytearray, big: bool) -> bool:
-    """Whether the record that ``rest`` begins with goes on behind it."""
-    kind, _, size = struct.unpack_from(">IHH" if big else "<IHH", rest)
-    return size >= 8 and not size & 7 and kind not in r.STOPS and size > len(rest)
-
-
-def split_squeezed(data: bytes, big: bool) -> list[bytes]:
-    """The zstd data of a COMPRESSED2 record that others lie in: cut at their headers, each of which tells where the
-    next one is, up to the end exactly."""
-    header = struct.pack(">IH" if big else "<IH", r.COMPRESSED2, 0)
-    at = data.find(header, COMPRESSED2_MOST - 8)
-    while at >= 0:
-        pieces, here = [data[:at]], at
-        while here + 16 <= len(data) and data[here : here + 6] == header:
-            size = int.from_bytes(data[here + 6 : here + 8], "big" if big else "little")
-            if size < 16 or here + size > len(data):
-                break
-            pieces.append(data[here + 16 : here + size])
-            here += size
-        if here == len(data):
-            return pieces
-        at = data.find(header, at + 1)
-    return [data]
