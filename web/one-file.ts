@@ -31,6 +31,8 @@ export function page(script: string, style: string): string {
 export function oneFile(): Plugin {
   return {
     name: "one-file",
+    // behind the plugin that gathers the style
+    enforce: "post",
     generateBundle(_options, bundle) {
       let script = "";
       let style = "";

@@ -1,0 +1,98 @@
+"""The timeline of recorded programs, and its report in one file: flame graphs by selection, and no request leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from browser_timeline import MARK, NAME, ROUNDS, Timeline, built, made, served
+from cli_exports import export, profile
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+MS = 1e6
+CPU = "cpu:0:1"
+WHOLE = "(document.querySelector('[data-testid=flame-detail]')?.textContent ?? '')"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built()
+    folder = tmp_path_factory.mktemp("report")
+    export("--html", "-q", made(folder), "-o", folder / "report.html")
+    return folder / "report.html"
+
+
+@pytest.fixture
+def opened(browser: Browser, report: Path) -> Iterator[Timeline]:
+    """The report, in a browser without a network. Requests to anything but the file fail the test."""
+    found = Timeline(browser, report.as_uri(), offline=True)
+    found.open(report.as_uri())
+    yield found
+    found.close()
+    assert found.wrong == []
+
+
+def test_a_selection_has_its_own_flame_graph(browser: Browser, tmp_path: Path) -> None:
+    """Half of the time has fewer samples than all of it, and both are told as what they add up to."""
+    built()
+    with served(tmp_path, profile(tmp_path)) as url:
+        timeline = Timeline(browser, url.partition("?")[0])
+        try:
+            timeline.open(url)
+            timeline.page.click("#tab-flame")
+            whole = timeline.until(f"{WHOLE}.endsWith('in all') && {WHOLE}")
+            start, end = timeline.view()
+            third = (end - start) / 3
+            timeline.page.evaluate(
+                f"probescope.app.state.set({{selection: {{start: {start + third}, end: {end - third}, tracks: null}}}})"
+            )
+            part = timeline.until(f"{WHOLE} !== {whole!r} && {WHOLE}.endsWith('in all') && {WHOLE}")
+            box = timeline.page.locator("[data-testid=flame]").bounding_box()
+            assert box is not None
+            timeline.page.mouse.move(box["x"] + 30, box["y"] + 5)
+            share = timeline.until(f"{WHOLE}.includes('%') && {WHOLE}")
+            timeline.page.mouse.click(box["x"] + 30, box["y"] + 5)
+            timeline.page.wait_for_selector("text=Whole graph")
+        finally:
+            timeline.close()
+    assert whole != part
+    assert "own" in share
+    assert timeline.wrong == []
+
+
+def test_a_report_is_complete_by_itself(opened: Timeline) -> None:
+    """Slices, the list, tables and the search work without a server; the graph's pixels say who ran when."""
+    page = opened.page
+    opened.until("document.querySelector('[data-testid=event-total]').textContent", f"{4 * ROUNDS} events")
+    opened.look(0, 20 * MS)
+    ran, idle = opened.colour(CPU, 2 * MS), opened.colour(CPU, 8.3 * MS)
+    assert ran != idle
+    assert [opened.colour(CPU, t * MS) for t in (12, 4, 9)] == [ran, idle, idle]
+    page.evaluate("probescope.app.state.set({selection: {start: 0, end: 2e7, tracks: null}, tab: 'top'})")
+    page.wait_for_selector(f".top tr:has-text('{NAME}'):has-text('4.00 ms')")
+    page.click("#tab-latency")
+    page.wait_for_selector(".figures:has-text('1.00 ms')")
+    page.fill("#search", f"{MARK} 7")
+    page.keyboard.press("Enter")
+    opened.until("probescope.app.state.get().picked?.start", 71.5 * MS)
+    assert page.locator("#tab-sql").count() == 0
+
+
+def test_a_report_shows_names_as_text(opened: Timeline) -> None:
+    opened.unfold()
+    opened.page.wait_for_selector(f".name .text:text-is('{NAME}')")
+    opened.page.wait_for_selector(f".event-row .info:has-text('{MARK}')")
+    assert opened.page.locator(".page img, .name b, .event-list b").count() == 0
+
+
+def test_a_report_keeps_its_session_in_its_address(opened: Timeline, report: Path) -> None:
+    opened.page.evaluate("probescope.app.state.set({a: 1e7, tab: 'latency'})")
+    opened.until("location.hash.includes('a=')")
+    opened.page.reload()
+    opened.page.wait_for_selector("body[data-ready]")
+    assert opened.state("a") == 1e7
+    assert opened.state("tab") == "latency"
