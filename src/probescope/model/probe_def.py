@@ -32,10 +32,20 @@ class Member(Fetch):
 
 @dataclass(frozen=True, slots=True)
 class Element(Fetch):
-    """``x[index]``"""
+    """``x[index]``; ``count``: ``x[index-last]``, so many elements, 0: the one."""
 
     x: Fetch
     index: int
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Container(Fetch):
+    """``container_of(x, struct type, member.of.it)``: a pointer to what ``x`` points into."""
+
+    x: Fetch
+    type: str
+    member: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

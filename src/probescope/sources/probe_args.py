@@ -22,10 +22,11 @@ from probescope.model.fetch import (
     Kind,
     Known,
     Register,
+    Sum,
     Symbol,
     behind,
 )
-from probescope.model.probe_def import ArgDef, Element, Member, Star, Var
+from probescope.model.probe_def import ArgDef, Container, Element, Member, Star, Var
 from probescope.model.probe_found import FoundArg
 from probescope.model.types import Array, Enum, Int, Layout, Pointer, Struct, Type, TypeTable, Void, is_scalar, width
 from probescope.model.types import Member as Field
@@ -89,6 +90,8 @@ class Chains:
                 return self._member(x)
             case Element():
                 return self._element(x)
+            case Container():
+                return self._container(x)
             case Star():
                 inner = self.value(x.x)
                 return Value(behind(inner.x), self._target(inner, x))
@@ -144,6 +147,8 @@ class Chains:
         return found, layout
 
     def _element(self, x: Element) -> Value:
+        if x.count:
+            return self._elements(x)
         outer = self.value(x.x)
         match outer.type:
             case Array(element=element, count=count):
@@ -157,6 +162,45 @@ class Chains:
                 return Value(behind(outer.x, x.index * self.size(element, x)), element)
             case t:
                 raise CannotFetch(f"{_shown(x.x)} is {_article(t)}: it has no elements", x=x)
+
+    def _elements(self, x: Element) -> Value:
+        """Several, one after the other: what they are is an array of so many."""
+        first = self._element(replace(x, count=0))
+        outer = self.value(x.x).type
+        if isinstance(outer, Array) and outer.count and x.index + x.count > outer.count:
+            raise CannotFetch(f"{_shown(x.x)} has {outer.count} elements", x=x)
+        if not isinstance(first.x, Deref) or first.type is None or not is_scalar(first.type):
+            hints = "each by itself: x[0].member x[1].member"
+            raise CannotFetch(f"{_shown(x)}: several elements are had of numbers and pointers", hints, x=x)
+        return Value(first.x, Array(first.type, x.count))
+
+    def _container(self, x: Container) -> Value:
+        """Where the struct begins that a pointer leads into."""
+        inner = self.value(x.x)
+        if inner.type is not None and not isinstance(inner.type, Pointer):
+            raise CannotFetch(f"{_shown(x.x)} is {_article(inner.type)}, not a pointer", x=x)
+        owner = self._type(x)
+        at, t = 0, owner
+        for name in x.member:
+            found, _ = self._field(t, Member(x.x, name, span=x.span)) if isinstance(t, Struct) else (None, None)
+            if found is None or found.bit_size:
+                raise CannotFetch(f"no pointer leads to {'.'.join(x.member)} of {x.type}", x=x)
+            at, t = at + found.offset, found.type
+        base = inner.x if isinstance(inner.x, Sum) else Sum(inner.x, 0)
+        moved = base.offset - at
+        return Value(Sum(base.x, moved) if moved else base.x, Pointer(owner))
+
+    def _type(self, x: Container) -> Type:
+        table = self._table
+        names = [x.type] if " " in x.type else [f"struct {x.type}", f"union {x.type}", x.type]
+        for name in names if table is not None else ():
+            found = table.named(name) if table is not None else None
+            if isinstance(found, Struct):
+                return found
+            layout = table.layout(name) if table is not None else None
+            if layout is not None:
+                return Struct(layout.name)
+        raise CannotFetch(f"nothing is known of a type {x.type}", "a struct or union, or a typedef of one", x=x)
 
     def size(self, t: Type, x: Fetch | None = None) -> int:
         if isinstance(t, Array):
@@ -183,6 +227,11 @@ class Chains:
         if kind is not None and (kind.bits or kind.kind not in ("u", "s", "x")):
             return value.x, kind
         count = kind.count if kind is not None else 0
+        if isinstance(t, Array) and not t.count and not count:
+            name = a.text.partition(":")[0].partition("=")[2] or a.text.partition(":")[0]
+            raise CannotFetch(f"{name} does not tell how many elements it has", f"{name}[0-7] are the first eight")
+        if isinstance(t, Array) and not t.count and is_scalar(t.element):
+            t = t.element
         if isinstance(t, Array) and t.count and is_scalar(t.element):
             count = count or min(t.count, MAX_ELEMENTS)
             t = t.element
@@ -273,8 +322,10 @@ def _shown(x: Fetch) -> str:
             return name
         case Member(x=inner, name=name, arrow=arrow):
             return f"{_shown(inner)}{'->' if arrow else '.'}{name}"
-        case Element(x=inner, index=index):
-            return f"{_shown(inner)}[{index}]"
+        case Element(x=inner, index=index, count=count):
+            return f"{_shown(inner)}[{index}{f'-{index + count - 1}' if count else ''}]"
+        case Container(x=inner, type=name, member=member):
+            return f"container_of({_shown(inner)}, {name}, {'.'.join(member)})"
         case Star(x=inner):
             return f"*{_shown(inner)}"
         case _:

@@ -75,3 +75,63 @@ def test_perf_follows_no_command(programs: dict[str, str], capsys: pytest.Captur
     assert main(["probe", "--via", "perf", "-x", programs["plain"], "work n", "--", programs["plain"]]) == 2
     assert "--via perf follows no command" in capsys.readouterr().err
     assert "probescope_" not in events_of_tracefs()
+
+
+CONTAINERS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+struct list { struct list *next; };
+struct box { int id; struct { struct list node; int x, y; } in; char name[8]; short data[]; };
+typedef struct box box_t;
+__attribute__((noinline, noipa)) int visit(struct list *l, box_t *b, int *many) { return l && b && many; }
+int main(void)
+{
+	struct box *b = malloc(sizeof *b + 20);
+	b->id = 7;
+	snprintf(b->name, 8, "boxer");
+	for (int i = 0; i < 10; i++) b->data[i] = 10 * i - 20;
+	int many[4] = {1, -2, 3, -4};
+	return !visit(&b->in.node, b, many);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def boxes(tmp_path_factory: pytest.TempPathFactory) -> str:
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    folder = tmp_path_factory.mktemp("boxes")
+    (folder / "boxes.c").write_text(CONTAINERS)
+    subprocess.run(["gcc", "-g", "-O2", "-o", "boxes", "boxes.c"], check=True, cwd=folder, timeout=60)
+    return str(folder / "boxes")
+
+
+@pytest.mark.parametrize("via", ["bpf", "ftrace"])
+def test_containers_and_elements(boxes: str, capsys: pytest.CaptureFixture[str], via: str) -> None:
+    """What a pointer to a member leads into, by a struct's name or a typedef; elements of a flexible array."""
+    of = "container_of(l, struct box, in.node)"
+    wanted = (
+        f"visit {of}->id name={of.replace('struct box', 'box_t')}->name:string b->data[2-5] many[0-3] one=b->data[1]"
+    )
+    assert main(["probe", "-q", "--via", via, "-x", boxes, wanted, "--", boxes]) == 0
+    [row] = arguments(capsys.readouterr().out)
+    assert row == 'id=7 name="boxer" data={0,10,20,30} many={1,-2,3,-4} one=-10'
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("b->data", "b->data does not tell how many elements it has"),
+        ("b->data[5-2]", "elements [FIRST-LAST] are up to 64"),
+        ("b->data[0-64]", "elements [FIRST-LAST] are up to 64"),
+        ("b->name[2-8]", "b->name has 8 elements"),
+        ("container_of(l, struct nosuch, a)", "nothing is known of a type struct nosuch"),
+        ("container_of(l, struct box, zz)", "struct box has no member zz"),
+        ("container_of(l, box", "a ',' is missing"),
+        ("container_of(l, box, )", "the name of a member is missing"),
+        ("container_of(b->id, box, id)->id", "b->id is a number, not a pointer"),
+    ],
+)
+def test_no_containers(boxes: str, capsys: pytest.CaptureFixture[str], text: str, why: str) -> None:
+    assert main(["probe", "-x", boxes, "-D", f"visit {text}"]) == 1
+    assert why in capsys.readouterr().err

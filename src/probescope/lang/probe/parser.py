@@ -27,10 +27,11 @@ from probescope.model.fetch import (
     Register,
     Symbol,
 )
-from probescope.model.probe_def import ArgDef, Element, Member, ProbeDef, Star, Var
+from probescope.model.probe_def import ArgDef, Container, Element, Member, ProbeDef, Star, Var
 
 MAX_ARGS = 128
 MAX_DEPTH = 64
+MAX_ELEMENTS = 64
 _SYMBOL = re.compile(r"[A-Za-z_.][A-Za-z0-9_.$]*")
 _TYPE = re.compile(
     r"(?:char|u?string|symbol|symstr|([usx])(8|16|32|64)?|b(\d{1,2})@(\d{1,2})/(\d{1,2}))(?:\[(\d{1,4})\])?"
@@ -115,6 +116,8 @@ def last_name(x: Fetch) -> str:
             return name.rpartition("::")[2]
         case Element() | Star():
             return last_name(x.x)
+        case Container(type=name):
+            return name.rpartition(" ")[2].rpartition("::")[2]
         case Known(kind="goid"):
             return "goid"
         case _:
@@ -141,6 +144,8 @@ def _expression(s: Scanner, depth: int) -> Fetch:
     name = s.match(SCOPED)
     if not name:
         raise s.error("an argument is missing" if s.done else f"'{c}' begins no argument", start, start + 1)
+    if name == "container_of" and s.peek() == "(":
+        return _members(s, _container(s, start, depth), start)
     return _members(s, Var(name, span=s.span(start)), start)
 
 
@@ -154,12 +159,50 @@ def _members(s: Scanner, x: Fetch, start: int) -> Fetch:
                 raise s.error("the name of a member is missing", at)
             x = Member(x, name, arrow, span=s.span(start))
         elif s.take("["):
-            index = s.number("a number")
-            if not s.take("]"):
-                raise s.error("a ']' is missing", s.at)
-            x = Element(x, index, span=s.span(start))
+            x = _element(s, x, start)
         else:
             return x
+
+
+def _element(s: Scanner, x: Fetch, start: int) -> Fetch:
+    at = s.at
+    index = s.number("a number")
+    count = s.number("a number") - index + 1 if s.take("-") else 0
+    if not s.take("]"):
+        raise s.error("a ']' is missing", s.at)
+    if count < 0 or count > MAX_ELEMENTS or (not count and s.text[at : s.at].count("-")):
+        raise s.error(f"elements [FIRST-LAST] are up to {MAX_ELEMENTS}", at, s.at - 1)
+    return Element(x, index, count, span=s.span(start))
+
+
+def _container(s: Scanner, start: int, depth: int) -> Fetch:
+    """What follows ``container_of``."""
+    s.take("(")
+    s.blank()
+    inner = _expression(s, depth + 1)
+    _comma(s, "a pointer, a type and a member of it")
+    keyword = next((k for k in ("struct ", "union ", "class ") if s.take(k)), "")
+    s.blank()
+    name = s.match(SCOPED)
+    if not name:
+        raise s.error("the name of a type is missing", s.at)
+    _comma(s, "a type, and the member of it that the pointer leads to")
+    members = [s.match(NAME)]
+    while s.take("."):
+        members.append(s.match(NAME))
+    if not all(members):
+        raise s.error("the name of a member is missing", s.at)
+    s.blank()
+    if not s.take(")"):
+        raise s.error("a ')' is missing", s.at)
+    return Container(inner, keyword + name, tuple(members), span=s.span(start))
+
+
+def _comma(s: Scanner, between: str) -> None:
+    s.blank()
+    if not s.take(","):
+        raise s.error("a ',' is missing", s.at, None, f"container_of takes {between}")
+    s.blank()
 
 
 def _deref(s: Scanner, depth: int) -> Fetch:
