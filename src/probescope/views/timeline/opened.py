@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,8 +20,11 @@ from probescope.views.timeline.names import Names
 if TYPE_CHECKING:
     import duckdb
 
-    from probescope.store.opening import Asked
     from probescope.store.parts import Part
+    from probescope.store.session import Stores
+
+
+AGAIN_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +42,14 @@ class Shown:
 
 
 class Opened:
-    """``origin``: what the page's times count from, in ns. Use it as a context manager: it closes ``asked``."""
+    """``origin``: what the page's times count from, in ns. ``live``: more may come. ``files``: the beginning of the
+    paths of files that go when it is closed. Use it as a context manager: it closes ``asked``."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Stores, names: Names | None = None, *, live: bool = False, files: str = "") -> None:
         self.asked = asked
-        self.names = Names()
+        self.names = names if names is not None else Names()
+        self.live, self._files = live, files
+        self.asking = 0
         self._folder = ""
         rows = asked.query("select * from recording order by id").all()
         starts = [r["start_ts"] for r in rows if r["start_ts"] is not None]
@@ -92,6 +100,9 @@ class Opened:
 
     def close(self) -> None:
         self.asked.close()
+        for path in glob.glob(glob.escape(self._files) + "*") if self._files else ():
+            with suppress(OSError):
+                os.unlink(path)
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -108,6 +119,8 @@ class Ticket:
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._cursors: list[duckdb.DuckDBPyConnection] = []
+        self._over = threading.Event()
+        self._guard = threading.Lock()
         self.cancelled = False
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
@@ -127,10 +140,20 @@ class Ticket:
         return self._opened.asked.query(sql, params, self.cursor()).numpy()
 
     def cancel(self) -> None:
-        self.cancelled = True
-        for cursor in tuple(self._cursors):
-            cursor.interrupt()
+        """Again and again until it is over: a query that has not begun yet to run does not hear it."""
+        if not self.cancelled:
+            self.cancelled = True
+            threading.Thread(target=self._interrupt, daemon=True).start()
+
+    def _interrupt(self) -> None:
+        while not self._over.is_set():
+            with self._guard:
+                for cursor in () if self._over.is_set() else tuple(self._cursors):
+                    cursor.interrupt()
+            self._over.wait(AGAIN_S)
 
     def close(self) -> None:
-        for cursor in self._cursors:
-            cursor.close()
+        self._over.set()
+        with self._guard:
+            for cursor in self._cursors:
+                cursor.close()

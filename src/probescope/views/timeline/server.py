@@ -13,7 +13,7 @@ import contextlib
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from probescope.errors import ProbescopeError, UsageError
 from probescope.frozen import dataclass
@@ -26,6 +26,7 @@ from probescope.views.timeline.protocol import (
     MOST_QUESTION,
     Question,
     RefusedQuestionError,
+    encode,
     push,
     question,
     refusal,
@@ -35,6 +36,7 @@ from probescope.views.timeline.service import answer, failed, needed
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from probescope.views.timeline.live import Live
     from probescope.views.timeline.opened import Shown
 
     Step = Callable[[int, int, str], None]
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'probescope[ui]'"
 ANSWERING = 3
 PUSHED_EVERY_S = 0.1
+LOOK_S = 0.1
 
 
 class Stopped(BaseException):
@@ -59,7 +62,7 @@ class Offer:
     port: int = 0
     token: str = ""
     folder: str = files.FOLDER
-    live: Any = None
+    live: Live | None = None
 
 
 def serve(offer: Offer) -> None:
@@ -84,6 +87,7 @@ class Server:
         self._made: dict[tuple[int, str], asyncio.Future[None]] = {}
         self._sockets: set[web.WebSocketResponse] = set()
         self._tickets: set[Ticket] = set()
+        self._retired: list[Opened] = []
         self._over = False
         self._last_push = 0.0
 
@@ -101,14 +105,17 @@ class Server:
         try:
             await self._listen(runner)
             self._mind_signals()
-            self._opened = asyncio.ensure_future(self._open())
+            self._opened: asyncio.Future[Opened] = asyncio.ensure_future(self._open())
             self._offer.ready(f"http://127.0.0.1:{self._port}/?token={self._token}")
             ended = asyncio.ensure_future(self._end.wait())
             await asyncio.wait({ended, self._opened}, return_when=asyncio.FIRST_COMPLETED)
             if self._opened.done():
                 self._opened.result()  # raises what the recordings had wrong with them
                 self._make_all(self._opened.result())
+                growing = asyncio.ensure_future(self._grow()) if self._offer.live is not None else None
                 await ended
+                if growing is not None:
+                    growing.cancel()
         finally:
             await self._close(runner)
 
@@ -149,6 +156,8 @@ class Server:
         if opened is not None:
             with contextlib.suppress(BaseException):
                 (await opened).close()
+        for one in self._retired:
+            one.close()
 
     # --- opening and making
 
@@ -160,8 +169,47 @@ class Server:
             for shown in opened.shown:
                 self._wanted(shown, family)
 
+    async def _grow(self) -> None:
+        """Shows what has been recorded meanwhile, until there is no more."""
+        live = self._offer.live
+        assert live is not None
+        while True:
+            going = live.going
+            if live.grown or not going:
+                await self._replace(live)
+            if not going:
+                break
+            until = self._loop.time() + live.pause
+            while live.going and self._loop.time() < until:  # noqa: ASYNC110 - another process ends, of which nobody tells
+                await asyncio.sleep(LOOK_S)
+        self._push(push("ended", end=self._opened.result().length))
+
+    async def _replace(self, live: Live) -> None:
+        before = self._opened.result()
+        try:
+            opened = await self._loop.run_in_executor(self._making, live.opened, self._quiet_step)
+        except ProbescopeError:
+            return  # the next look will tell
+        done: asyncio.Future[Opened] = self._loop.create_future()
+        done.set_result(opened)
+        self._opened, self._made = done, {}
+        self._retired.append(before)
+        self._let_go()
+        events = sum(n for _, _, n in opened.kinds)
+        self._push(push("grown", end=opened.length, rows=events, live=opened.live))
+
+    def _quiet_step(self, done: int, total: int, what: str) -> None:
+        if self._over:
+            raise Stopped
+
+    def _let_go(self) -> None:
+        """Closes what has been replaced, when its last question is answered."""
+        for opened in [o for o in self._retired if not o.asking]:
+            self._retired.remove(opened)
+            opened.close()
+
     def _wanted(self, shown: Shown, family: str) -> asyncio.Future[None]:
-        key = (shown.number, family)
+        key = (id(shown), family)
         if key not in self._made:
             made = self._loop.run_in_executor(self._making, shown.levels.make, family, self._step)
             made.add_done_callback(lambda f: f.cancelled() or f.exception())  # who waits for it hears of it
@@ -238,20 +286,27 @@ class Server:
         if asked.op == "stop":
             return await self._stop_recording(asked)
         opened = await asyncio.shield(self._opened)
-        for shown, family in needed(opened, asked):
-            if not shown.levels.there(family):
-                await asyncio.shield(self._wanted(shown, family))
         ticket = Ticket(opened)
+        opened.asking += 1
         holder[asked.id] = ticket
         self._tickets.add(ticket)
         try:
+            for shown, family in needed(opened, asked):
+                if not shown.levels.there(family):
+                    await asyncio.shield(self._wanted(shown, family))
             return await self._loop.run_in_executor(self._answering, answer, opened, asked, told, ticket)
         finally:
             self._tickets.discard(ticket)
             ticket.close()
+            opened.asking -= 1
+            self._let_go()
 
     async def _stop_recording(self, asked: Question) -> bytes:
-        return refusal(asked.id, "nothing is being recorded")
+        live = self._offer.live
+        if live is None or not live.going:
+            return refusal(asked.id, "nothing is being recorded")
+        await asyncio.to_thread(live.stop)
+        return encode({"id": asked.id, "ok": True})
 
 
 class _Talk:

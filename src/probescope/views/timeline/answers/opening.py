@@ -28,7 +28,7 @@ def answer_open(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Repl
         "origin": str(opened.origin),
         "start": 0,
         "end": opened.length,
-        "live": False,
+        "live": opened.live,
         "wall": _wall(opened),
         "losses": _losses(opened),
         "kinds": _kinds(opened),
