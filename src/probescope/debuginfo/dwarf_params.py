@@ -18,12 +18,13 @@ from probescope.debuginfo.dwarf_text import declaration
 from probescope.debuginfo.dwarf_types import DwarfTypes
 from probescope.frozen import dataclass
 from probescope.model.arch import Arch
+from probescope.model.capture import Pieces
+from probescope.model.fetch import Deref, Fetch, Register
 from probescope.model.site import Constant, Location, MemBytes, Reg, RegBytes, RegMem
 from probescope.model.types import Type, Void, is_scalar, signed, width
 
 MAX_PARAMETERS = 256
 CHANGED = "is passed in a way of its own: an optimiser changed the function's parameters"
-BY_GO = "is passed by a convention of Go's own"
 FBREG, DEREF = b"\x91", b"\x06"
 ELSEWHERE = "is where only the running program can tell"
 
@@ -61,8 +62,8 @@ def signature(function: Die, types: DwarfTypes, arch: Arch, *, convention: bool 
     hints = [calls.Param(t, context.by_address(p)) for p, t in zip(found, kinds, strict=True)]
     passed = calls.arguments(hints, returned, types, arch, rust=rust)
     if language == c.GO:
-        passed = [Passed(lost=BY_GO)] * len(found)
-    elif not convention or function.uint(c.AT_CALLING_CONVENTION) == c.CC_NOCALL:
+        return Signature(function.full_name(), context.of_go(), None)
+    if not convention or function.uint(c.AT_CALLING_CONVENTION) == c.CC_NOCALL:
         passed = [Passed(lost=CHANGED)] * len(found)
     parameters = tuple(context.parameter(p, t, where) for p, t, where in zip(found, kinds, passed, strict=True))
     return Signature(function.full_name(), parameters, context.result(returned))
@@ -87,6 +88,29 @@ class _Context:
         t = self.types.type_of(kind)
         where, lost = self._where(die, kind, t, passed)
         return Parameter(name, t, declaration(kind, name), where, lost)
+
+    def of_go(self) -> tuple[Parameter, ...]:
+        from probescope.debuginfo import go_abi
+        from probescope.debuginfo.values.vtypes import VTypes
+
+        registers = go_abi.by_registers(self.function.unit.root.text(c.AT_PRODUCER))
+        arch = go_abi.go_arch(self.arch, registers)
+        given, _ = go_abi.values(self.function, VTypes(self.types), arch, registers)
+        return tuple(self._of_go(v.name, v.die, v.x) for v in given)
+
+    def _of_go(self, name: str, kind: Die | None, x: Fetch | None) -> Parameter:
+        t = self.types.type_of(kind)
+        size, where = self._size(t, kind), None
+        match x:
+            case Register(name=register) if size:
+                where = _in_registers(((register, size),), t)
+            case Pieces(parts=parts) if size and all(isinstance(p, Register) for p, _ in parts):
+                where = _in_registers(tuple((p.name, n) for p, n in parts if isinstance(p, Register)), t)
+            case Deref(x=Register(name=register), offset=offset) if size:
+                where = _in_memory(register, offset, t, size)
+            case _:
+                pass
+        return Parameter(name, t, declaration(kind, name), where, "" if where is not None else calls.IN_VECTOR)
 
     def result(self, kind: Die | None) -> Parameter | None:
         if kind is None:

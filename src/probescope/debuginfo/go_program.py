@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from probescope.debuginfo import gopclntab
 from probescope.debuginfo.elf import ElfFile
+from probescope.debuginfo.go_abi import REGISTER_ABI
 from probescope.debuginfo.leb128 import uleb
 from probescope.errors import ElfError
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 _START = b"\xff Go buildinf:"
 _VERSION = re.compile(r"go(\d+)\.(\d+)")
-REGISTER_ABI = (1, 17)
-"""Since then arguments are passed in registers on x86-64."""
 _GOID = (((1, 23), 160), ((1, 6), 152))
 """Bytes from the beginning of ``g``, on machines of 64 bits: ``syscallbp`` came before it in 1.23."""
 

@@ -118,6 +118,19 @@ def _without_result(shown: str) -> str:
     return shown[shown.find(without_parameters(shown)) :]
 
 
+def elsewhere(name: str, binary: Binary) -> list[str]:
+    """Of a method that has no code where it is named (it is virtual and pure, or inherited), the classes that do."""
+    from probescope.debuginfo.demangle import demangle, without_parameters
+
+    last = name.partition("(")[0].rpartition("::")[2]
+    if "::" not in name or not last.isidentifier():
+        return []
+    shown = (without_parameters(demangle(f.name)) for f in binary.functions(f"_Z*{last}*"))
+    found = sorted({n for n in shown if n.endswith(f"::{last}")})
+    more = f" and {len(found) - MAX_TOLD} more" if len(found) > MAX_TOLD else ""
+    return [f"there are {', '.join(found[:MAX_TOLD])}{more}"] if found else []
+
+
 def choices(name: str, found: Sequence[str]) -> str:
     more = f" and {len(found) - MAX_TOLD} more" if len(found) > MAX_TOLD else ""
     return f"{name} is {len(found)} functions: {', '.join(found[:MAX_TOLD])}{more}"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from probescope.debuginfo import go_abi
 from probescope.debuginfo.dwarf_places import Spot
 from probescope.debuginfo.go_program import GoProgram
 from probescope.debuginfo.gopclntab import GoFunction
@@ -15,7 +16,7 @@ from probescope.model.arch import Arch
 from probescope.model.fetch import Deref, Known, Register
 from probescope.model.probe_def import ArgDef, Place, ProbeDef, Var
 from probescope.model.types import I64
-from probescope.sources import go_abi, go_code
+from probescope.sources import go_code
 from probescope.sources.probe_args import CannotFetch, Value
 
 if TYPE_CHECKING:

@@ -191,7 +191,8 @@ class ProgramTarget:
             return ProbeError(f"{self.label} does not define {name}", hints=hints)
         if any(s.is_defined for s in symbols.find_all(name)):
             return ProbeError(f"{name} in {self.label} is data, not a function")
-        hints = inlined_hints(name, self.binary, self.label) or self.binary.suggestions(name)
+        hints = inlined_hints(name, self.binary, self.label) or probe_cpp.elsewhere(name, self.binary)
+        hints = hints or self.binary.suggestions(name)
         return ProbeError(f"there is no function {name} in {self.label}", hints=hints)
 
     def _at(self, d: ProbeDef, spot: Spot) -> FoundProbe:

@@ -119,6 +119,8 @@ def test_cpp_names(probe, plain):
     _, done = probe(plain, "shop::take k", code=1)
     assert "shop::take is 3 functions" in done.stderr
     assert "shop::take(double, int)" in done.stderr
+    _, done = probe(plain, "shop::Shape::area", code=1)
+    assert "HINT: there are shop::Circle::area, shop::Square::area" in done.stderr
 
 
 def test_cpp_exceptions(probe, plain):
@@ -220,3 +222,15 @@ def test_thousands_of_returns(probe, go, tmp_path):
     assert len(kept) + lost == turns
     if not lost:
         assert [int(k.rpartition("=")[2]) for k in kept] == [i + 1 if i % 2 == 0 else i + 2 for i in range(turns)]
+
+
+def test_go_in_programs(go):
+    """``args`` of uprobes, by the same convention: words of a string and a slice, the eleventh argument."""
+    text = (
+        f'uprobe:{go}:main.text {{ printf("%d %d\\n", args.s.len, args.n); }} '
+        f'uprobe:{go}:main.many {{ printf("%d %d\\n", args.a, args.k); }} '
+        f'uprobe:{go}:main.list {{ printf("%d %d %d\\n", args.v.len, args.p.Y, args.q.X); }}'
+    )
+    command = [sys.executable, "-m", "probescope", "run", "-q", "-c", go, "-e", text]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert {"5 3", "1 11", "3 5 6"} <= set(done.stdout.splitlines()), done.stderr

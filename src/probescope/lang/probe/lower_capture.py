@@ -41,7 +41,8 @@ class CaptureReads:
         word_of: Callable[[Fetch], Expr],
         send: Send,
     ) -> None:
-        self._capture, self._argument, self._space, self._sender = capture, argument, space, send
+        self._space: Space = space
+        self._capture, self._argument, self._sender = capture, argument, send
         self.body: list[Stmt] = []
         self.values: list[Expr] = []
         self.locals: list[str] = []

@@ -8,6 +8,8 @@ Source: src/cmd/compile/abi-internal.md of Go.
 
 from __future__ import annotations
 
+import re
+
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.values.vtypes import VType, VTypes
@@ -18,6 +20,8 @@ from probescope.model.fetch import Deref, Fetch, Immediate, Register
 
 INTEGERS = ("ax", "bx", "cx", "di", "si", "r8", "r9", "r10", "r11")
 FLOATS = 15
+REGISTER_ABI = (1, 17)
+"""Since then arguments are passed in registers on x86-64."""
 G = "r14"
 """The register that has the goroutine, since 1.17."""
 AT_VARIABLE_PARAMETER = 0x4B
@@ -101,6 +105,12 @@ def _together(pieces: list[tuple[Fetch | None, int, int]], size: int) -> Fetch |
         parts.append((x if x is not None else Immediate(0), n))
         end = at + n
     return Pieces(tuple(parts)) if len(parts) > 1 else parts[0][0]
+
+
+def by_registers(producer: str) -> bool:
+    """By what a unit says of the compiler: ``Go cmd/compile go1.19.8; regabi``."""
+    found = re.search(r"go(\d+)\.(\d+)", producer)
+    return found is None or (int(found[1]), int(found[2])) >= REGISTER_ABI
 
 
 def values(function: Die, types: VTypes, arch: Arch, registers: bool) -> tuple[list[GoValue], list[GoValue]]:
