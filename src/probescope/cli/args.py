@@ -52,6 +52,9 @@ def main(argv: list[str]) -> int:
     declared = [] if args.guess else _declared(probe)
     if declared:
         return _show_declared(function.name, declared, args)
+    if found.binary.elf.machine != "x86_64":
+        why = f"{function.name} is not declared, and code of {found.binary.elf.machine} is not guessed from"
+        raise UsageError(why, hints=["build it with -g"])
     guess = Guesser(BinaryCode(found.binary).code()).guess(function.address)
     looks, hits = _sampled(probe, guess, args) if args.pid or args.command else ([], 0)
     _show(function.name, guess, looks, hits, args)

@@ -122,6 +122,8 @@ def _guessed(binary: Binary, site: Site) -> tuple[subjects.Argument, ...]:
     from probescope.debuginfo.guess_args import Guesser
     from probescope.views.arguments.code import BinaryCode
 
+    if binary.elf.machine != "x86_64":
+        return subjects.guessed(FEW, ())
     at = binary.elf.to_vaddr(getattr(site.attach, "offset", 0))
     try:
         guess = Guesser(BinaryCode(binary).code()).guess(at or 0)

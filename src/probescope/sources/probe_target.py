@@ -71,10 +71,28 @@ def open_target(wanted: Wanted) -> DefinitionTarget:
         found = targets.paths("uprobe", path, ctx)
         if len(found) != 1:
             raise ProbeError(f"{wanted.binary} stands for {len(found)} files", hints=["name one of them"])
+        if not wanted.live:
+            ctx.arch = arch_of(found[0]) or ctx.arch
         return ProgramTarget(os.path.realpath(found[0]), ctx, inlined=wanted.inlined, texts=texts, fetch=wanted.fetch)
     from probescope.sources.probe_kernel import KernelTarget
 
     return KernelTarget(wanted, ctx, texts)
+
+
+def arch_of(path: str) -> Arch | None:
+    """That of a file, which may be looked at on any machine; ``None`` where it is none that is known."""
+    from probescope.debuginfo.elf import ElfFile
+    from probescope.errors import ElfError
+    from probescope.model.arch import by_name
+
+    try:
+        elf = ElfFile.open(path)
+    except ElfError:
+        return None
+    try:
+        return by_name(elf.machine)
+    finally:
+        elf.close()
 
 
 def this_arch() -> Arch:
