@@ -346,3 +346,49 @@ def test_a_hundred_thousand_threads(tmp_path: Path) -> None:
         assert (len(head["tracks"]), head["total"] > 50_000) == (20, True)
         assert [t["name"] for t in asked(one, "tracks", find="t99999")[0]["tracks"]] == ["t99999"]
         assert time.monotonic() - began < 20
+
+
+# --- plots
+
+
+def test_a_curve_of_ones_own(found: Opened) -> None:
+    """Values of a field of an event, as a track."""
+    head, _ = asked(found, "plot", title="who  comes", sql='select ts, next_pid as value from "sched:sched_switch";')
+    track = head["track"]
+    assert (track["kind"], track["name"], track["parent"]) == ("counter", "who comes", "group:0:plots")
+    assert tracks(found)[-1]["name"] == "Plots"
+    assert track["id"] in {t["id"] for t in tracks(found, "group:0:plots")}
+    assert asked(found, "tracks", ids=[track["id"]])[0]["tracks"][0]["id"] == track["id"]
+    true = rows(found, f'select ts, next_pid from "sched:sched_switch" where ts < {found.origin + 300_000} order by ts')
+    _, arrays = asked(found, "area", track=track["id"], start=0, end=300_000, width=8000)
+    assert list(zip((arrays["at"] + found.origin).tolist(), arrays["mean"].tolist(), strict=True)) == true
+
+
+def test_slices_of_ones_own_lie_above_each_other(found: Opened) -> None:
+    sql = "select * from (values (100, 50, 'a'), (120, 10, 'b'), (125, 40, '<c>'), (140, 5, 'd')) v(ts, dur, name)"
+    head, _ = asked(found, "plot", title="mine", sql=f"select ts + {found.origin} as ts, dur, name from ({sql})")
+    track = head["track"]
+    assert (track["kind"], track["lanes"]) == ("span", 3)
+    head, arrays = asked(found, "slices", track=track["id"], start=0, end=1000, width=1000)
+    got = [
+        (head["names"][str(n)], a, b, d)
+        for n, a, b, d in zip(*(arrays[c].tolist() for c in ("name", "start", "end", "depth")), strict=True)
+    ]
+    assert got == [("a", 100, 150, 0), ("b", 120, 130, 1), ("d", 140, 145, 1), ("<c>", 125, 165, 2)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("select ts from event", "ts and value"),
+        ("select 1", "ts and value"),
+        ("select nam from event", "nam"),
+        ("select ts, 1 as value from event where false", "nothing to be plotted"),
+        ("copy event to '/tmp/x'", "COPY"),
+        ("select ts, 1 as value from event) --", "syntax"),
+    ],
+)
+def test_what_is_no_plot_is_refused(sql: str, said: str, found: Opened) -> None:
+    head, _ = asked(found, "plot", title="x", sql=sql)
+    assert not head["ok"]
+    assert said in head["error"]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from probescope.store.parts import Part
     from probescope.store.session import Stores
+    from probescope.views.timeline.plots import Plot
 
 
 AGAIN_S = 0.05
@@ -50,6 +51,7 @@ class Opened:
         self.names = names if names is not None else Names()
         self.live, self._files = live, files
         self.asking = 0
+        self.plots: dict[str, Plot] = {}
         self._folder = ""
         rows = asked.query("select * from recording order by id").all()
         starts = [r["start_ts"] for r in rows if r["start_ts"] is not None]
@@ -77,12 +79,18 @@ class Opened:
         try:
             os.makedirs(home, 0o700, exist_ok=True)
         except OSError:
-            home = self._folder = self._folder or tempfile.mkdtemp(prefix="probescope-timeline-")
+            home = self.own_folder()
         from probescope.store.parts import LIST
 
         s = os.stat(os.path.join(path, LIST))
         word = f"{path}\0{s.st_dev} {s.st_ino} {s.st_mtime_ns}"
         return home, hashlib.sha256(word.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+    def own_folder(self) -> str:
+        """For files that go when this is closed."""
+        if not self._folder:
+            self._folder = tempfile.mkdtemp(prefix="probescope-timeline-")
+        return self._folder
 
     @cached_property
     def kinds(self) -> list[tuple[int, str, int]]:

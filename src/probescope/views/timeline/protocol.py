@@ -93,6 +93,7 @@ OPS: dict[str, dict[str, tuple[str, bool]]] = {
         "start": ("number", False),
         "end": ("number", False),
     },
+    "plot": {"title": ("text", True), "sql": ("text", True)},
     "complete": {"sql": ("text", True), "at": ("number", True)},
     "check": {"filter": ("text", True)},
     "stop": {},

@@ -24,6 +24,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
     "tracks": ("opening", "answer_tracks"),
     "slices": ("drawing", "answer_slices"),
     "area": ("drawing", "answer_area"),
+    "plot": ("opening", "answer_plot"),
     "arrows": ("arrows", "answer_arrows"),
     "events": ("listing", "answer_events"),
     "locate": ("listing", "answer_locate"),

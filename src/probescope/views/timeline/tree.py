@@ -19,6 +19,7 @@ from probescope.store.lod.families import UNKNOWN
 
 if TYPE_CHECKING:
     from probescope.views.timeline.opened import Opened, Shown
+    from probescope.views.timeline.plots import Plot
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,9 @@ SORTS: dict[str, Callable[[Track], Any]] = {
 }
 
 
+PLOTS = "group:0:plots"
+
+
 class Tree:
     """``children(None)`` are the uppermost ones."""
 
@@ -70,6 +74,18 @@ class Tree:
         self._made: dict[str | None, list[Track]] = {}
 
     def children(self, parent: str | None) -> list[Track]:
+        plots = self._opened.plots
+        if parent == PLOTS:
+            return [_plotted(p) for p in plots.values()]
+        found = self._own_children(parent)
+        if parent is None and plots:
+            return [
+                *found,
+                Track(PLOTS, "group", "Plots", str(len(plots)), None, 0, len(plots), more=(("open", True),)),
+            ]
+        return found
+
+    def _own_children(self, parent: str | None) -> list[Track]:
         if parent not in self._made:
             if parent is None and len(self._branches) > 1:
                 self._made[None] = [b.own() for b in self._branches]
@@ -88,8 +104,10 @@ class Tree:
     def parent(self, track: str) -> str | EllipsisType | None:
         """Of a track by its id; ``...`` where there is none such."""
         found = split(track)
-        if found is None or found[1] >= len(self._branches):
-            return ...
+        if track == PLOTS or found is None or found[1] >= len(self._branches):
+            return None if track == PLOTS and self._opened.plots else ...
+        if found[0] == "plot":
+            return PLOTS if found[2] in self._opened.plots else ...
         return self._branches[found[1]].parent(*found[::2])
 
     def every(self) -> list[Track]:
@@ -117,6 +135,15 @@ def split(track: str) -> tuple[str, int, str] | None:
     if not colon or not number.isascii() or not number.isdigit() or len(number) > 6:
         return None
     return kind, int(number), of if more else ""
+
+
+def _plotted(plot: Plot) -> Track:
+    from probescope.store.lod.counters import CounterFile
+
+    track, sub = f"plot:0:{plot.of}", f"{plot.rows:,} rows"
+    if isinstance(plot.file, CounterFile):
+        return Track(track, "counter", plot.title, sub, PLOTS, 1)
+    return Track(track, "span", plot.title, sub, PLOTS, 1, more=(("lanes", plot.lanes),))
 
 
 class _Branch:

@@ -6,7 +6,8 @@ import math
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from probescope.errors import LimitError
@@ -50,10 +51,7 @@ def answer_sql(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply
     times = {"start": args.get("start", 0), "end": args.get("end", opened.length)}
     params = {name: int(times[name]) + opened.origin for name in set(_USED.findall(sql))}
     began = time.monotonic()
-    timer = threading.Timer(MOST_S, ticket.cancel)
-    timer.daemon = True
-    timer.start()
-    try:
+    with timed(ticket):
         found = opened.asked.query(sql, params, ticket.cursor())
         rows: list[list[Any]] = []
         more = 0
@@ -62,17 +60,27 @@ def answer_sql(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply
                 rows.append([cell(v) for v in row])
             elif (more := more + 1) >= MOST_COUNTED:
                 break
-    except LimitError as e:
-        if time.monotonic() - began >= MOST_S:
-            raise LimitError(
-                f"the query took more than {MOST_S:.0f} s", hints=["a part of the time: ts >= $start"]
-            ) from e
-        raise
-    finally:
-        timer.cancel()
     ms = round((time.monotonic() - began) * 1000, 1)
     columns = [{"name": n, "type": t} for n, t in zip(found.columns, found.types, strict=True)]
     return Reply({"columns": columns, "rows": rows, "cut": more, "ms": ms})
+
+
+@contextmanager
+def timed(ticket: Ticket) -> Iterator[None]:
+    """What takes too long is ended. Raises LimitError."""
+    began = time.monotonic()
+    timer = threading.Timer(MOST_S, ticket.cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except LimitError as e:
+        if time.monotonic() - began < MOST_S:
+            raise
+        hints = ["a part of the time: ts between $start and $end"]
+        raise LimitError(f"the query took more than {MOST_S:.0f} s", hints=hints) from e
+    finally:
+        timer.cancel()
 
 
 def cell(value: Any) -> Any:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from probescope.errors import UsageError
-from probescope.store.lod.cutting import CUT_COLUMNS, Cut
+from probescope.store.lod.counters import CounterFile
+from probescope.store.lod.cutting import CUT_COLUMNS, Cut, LaneFile
 from probescope.store.lod.families import LANES, STATE_CODES
 from probescope.views.timeline.filters.masks import may_match
 from probescope.views.timeline.filters.parse import parse
 from probescope.views.timeline.opened import Opened, Shown, Ticket
+from probescope.views.timeline.plots import Plot
 from probescope.views.timeline.protocol import Reply
 from probescope.views.timeline.tree import split
 
@@ -55,6 +57,8 @@ def answer_slices(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Re
 def slices(opened: Opened, track: str, start: int, end: int, width: int, *, text: str = "") -> Reply:
     """As wide as one likes. ``text``: a filter."""
     kind, shown, of = found_track(opened, track)
+    if kind == "plot":
+        return _plot_slices(opened, of, start, end, width)
     if kind not in LANES:
         raise UsageError(f"tracks of the kind '{kind}' have no slices")
     cut = shown.levels.lanes(kind).cut(number(of), start - shown.shift, end - shown.shift, width)
@@ -70,6 +74,33 @@ def slices(opened: Opened, track: str, start: int, end: int, width: int, *, text
         "count": cut.count,
         "fill": cut.fill,
         "id": np.where(cut.id >= 0, cut.id + shown.base[LANES[kind].table if kind != "marker" else "event"], cut.id),
+    }
+    return Reply({}, arrays, ("name",))
+
+
+def found_plot(opened: Opened, of: str) -> Plot:
+    """Raises UsageError."""
+    if of not in opened.plots:
+        raise UsageError("there is no such plot")
+    return opened.plots[of]
+
+
+def _plot_slices(opened: Opened, of: str, start: int, end: int, width: int) -> Reply:
+    file = found_plot(opened, of).file
+    if not isinstance(file, LaneFile):
+        raise UsageError("this plot is a curve")
+    cut = file.cut(0, start + opened.origin, end + opened.origin, width)
+    names = opened.names.numbers(file.names or [""])[np.minimum(cut.key, max(len(file.names) - 1, 0))]
+    arrays = {
+        "start": (cut.start - opened.origin).astype(np.float64),
+        "end": (cut.end - opened.origin).astype(np.float64),
+        "depth": cut.depth,
+        "name": names,
+        "value": names,
+        "kind": cut.kind,
+        "count": cut.count,
+        "fill": cut.fill,
+        "id": np.full(len(cut.start), -1.0),
     }
     return Reply({}, arrays, ("name",))
 
@@ -135,6 +166,12 @@ def area(opened: Opened, track: str, start: int, end: int, width: int) -> Reply:
         return _overview(opened, start, end, width)
     kind, shown, of = found_track(opened, track)
     since, until = start - shown.shift, end - shown.shift
+    if kind == "plot":
+        file = found_plot(opened, of).file
+        if not isinstance(file, CounterFile):
+            raise UsageError("this plot has slices")
+        at, low, high, mean = file.cut(0, start + opened.origin, end + opened.origin, width)
+        return Reply({}, _columns(at - opened.origin, low, high, mean))
     if kind == "counter":
         at, low, high, mean = shown.levels.counters().cut(number(of), since, until, width)
         return Reply({}, _columns(at + shown.shift, low, high, mean))

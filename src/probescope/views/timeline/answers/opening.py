@@ -7,8 +7,9 @@ from typing import Any
 
 from probescope._version import __version__
 from probescope.views.timeline.opened import Opened, Ticket
+from probescope.views.timeline.plots import plot
 from probescope.views.timeline.protocol import Reply
-from probescope.views.timeline.tree import SORTS, Track, Tree
+from probescope.views.timeline.tree import PLOTS, SORTS, Track, Tree
 
 MOST_TRACKS = 2000
 MOST_LOSSES = 200
@@ -74,6 +75,13 @@ def _kinds(opened: Opened) -> list[dict[str, Any]]:
         fields = [c.name for c in table.columns if c.name not in own] if table is not None else []
         out.append({"id": number, "name": name, "events": events, "fields": fields})
     return out
+
+
+def answer_plot(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
+    """A track of one's own, out of a query; one of the same title takes its place."""
+    made = plot(opened, str(args["title"]), str(args["sql"]), ticket)
+    track = next(t for t in tree(opened).children(PLOTS) if t.id == f"plot:0:{made.of}")
+    return Reply({"track": track.to_json()})
 
 
 def answer_tracks(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
