@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from probescope.model.output import Frame, StackOut
+from probescope.model.site import Field, KprobeAttach, RegArg, RegRet, Site
+from probescope.model.types import Int, Pointer, Struct, Void
 from probescope.views.peel import callees, panes, program, stacks, subject, text
 from probescope.views.peel.program import Who
 from probescope.views.peel.subject import Argument, Found, Subject
@@ -142,3 +144,20 @@ def test_calls_in_machine_code() -> None:
     assert list(callees._amd64(x86, 0x1000)) == [0x1006 + 0x10, 0x100B - 11]
     arm = struct.pack("<III", 0x94000004, 0xD503201F, 0x17FFFFFE)
     assert list(callees._arm64(arm, 0x1000)) == [0x1010, 0x1000]
+
+
+def test_what_the_kernel_declares() -> None:
+    """fexit tells parameters too; a text that the kernel is given lies in the program, or in the kernel."""
+    lines = ["const char * filename", "int flags", "struct filename * retval"]
+    field = Field("retval", Pointer(Struct("struct filename"), "kernel"), RegRet())
+    found = subject.returned(field, lines)
+    assert found is not None
+    assert (found.text, found.kind) == ("struct filename * retval", "pointer")
+    assert subject.returned(None, lines) is None
+    assert subject.returned(Field("retval", Void(), RegRet()), []) is None
+    fields = (Field("filename", Pointer(Int(1, True), "kernel"), RegArg(0)), Field("flags", Int(4, True), RegArg(1)))
+    site = Site("kprobe:f", "kprobe", KprobeAttach("f"), fields)
+    name, flags, lost = subject.declared(site, ["const char * filename", "int flags", "struct big big"])
+    assert (name.kind, flags.kind, lost.lost) == ("text", "number", "cannot be read where it is entered")
+    assert "uptr(args.filename)" in name.keys[1]
+    assert "kptr(args.filename)" in name.keys[1]

@@ -101,10 +101,11 @@ def guessed(count: int, pointers: Sequence[int]) -> tuple[Argument, ...]:
 
 
 def returned(field: Field | None, lines: Sequence[str]) -> Argument | None:
-    """``field``: of the return probe; ``None`` where it returns nothing, or more than a register."""
+    """``field``: of the return probe; ``None`` where it returns nothing, or more than a register. ``lines`` declare it,
+    beside the parameters where these are known too (fexit)."""
     if field is None or isinstance(field.type, Void):
         return None
-    text = lines[0] if lines else "retval"
+    text = next((line for line in lines if name_of(line) == "retval"), "retval")
     if _is_text(field.type):
         return Argument("retval", text, "text", ("retval", _text("retval")))
     if not is_scalar(field.type):
