@@ -152,7 +152,7 @@ def _recorded(name: str, args: argparse.Namespace, *, live: bool = False) -> Sta
 
     progress = Progress(f"reading {name}")
     try:
-        with opened(name, search_of(args, name)) as recording:
+        with opened(name, search_of(args, name, bare=True)) as recording:
             sampled = _sampled(recording, args)
             keep = recording.filter(args)
             # waits reach from batch to batch

@@ -121,7 +121,7 @@ def main(argv: list[str]) -> int:
     from probescope.cli.reports import Report
     from probescope.cli.symbols import search_of
 
-    with opened(args.input, search_of(args, args.input)) as recording:
+    with opened(args.input, search_of(args, args.input, bare=True)) as recording:
         report = Report(recording, args)
         if args.dump_raw_trace:
             return _dumped(report)

@@ -65,7 +65,9 @@ def main(argv: list[str]) -> int:
 
         return script_trace.main(args)
     lines = "srcline" in (args.fields or "")
-    with opened(args.input, search_of(args, args.input, lines=lines)) as recording:
+    with opened(
+        args.input, search_of(args, args.input, lines=lines, bare=not lines and args.format == "text")
+    ) as recording:
         if args.header or args.header_only:
             from probescope.views.reporting import told
 

@@ -34,8 +34,9 @@ def add_symbols(p: argparse.ArgumentParser) -> None:
     g.add_argument("--force", action="store_true", help="read what other users' JIT compilers wrote in /tmp, too")
 
 
-def search_of(args: argparse.Namespace, name: str, *, lines: bool = False) -> Search:
-    """``name``: of the recording; ``lines``: source lines are wanted. Raises UsageError."""
+def search_of(args: argparse.Namespace, name: str, *, lines: bool = False, bare: bool = False) -> Search:
+    """``name``: of the recording; ``lines``: source lines of frames are wanted; ``bare``: nobody looks at them. Raises
+    UsageError."""
     from probescope.collect.recorded.search import Search
 
     for option in ("vmlinux", "kallsyms"):
@@ -55,6 +56,7 @@ def search_of(args: argparse.Namespace, name: str, *, lines: bool = False) -> Se
         demangle=cast("Demangle", args.demangle),
         inline=args.inline,
         lines=lines,
+        bare=bare,
         force=args.force,
         **given,  # type: ignore[arg-type]
     )

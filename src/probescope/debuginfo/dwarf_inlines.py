@@ -41,6 +41,7 @@ MAX_SPANS = 1 << 18
 MAX_DEPTH = 512
 MAX_KEPT_ROWS = 1 << 21
 """Rows of line tables that are kept, 16 bytes each; the units asked for longest ago are forgotten first."""
+MAX_KEPT_UNITS = 1 << 12
 MAX_KEPT_ANSWERS = 1 << 16
 _FUNCTION = frozenset({c.TAG_SUBPROGRAM})
 _CODE = frozenset({c.AT_LOW_PC, c.AT_RANGES})
@@ -69,36 +70,41 @@ class Inlines:
         self._units: OrderedDict[Unit, _UnitCode] = OrderedDict()
         self._rows = 0
         self._answers: dict[int, tuple[SourceFrame, ...]] = {}
+        self._names: dict[int, tuple[SourceFrame, ...]] = {}
 
-    def frames(self, address: int) -> tuple[SourceFrame, ...]:
-        """Innermost first; the last one is not inlined. Empty where nothing is known of the address."""
-        found = self._answers.get(address)
+    def frames(self, address: int, *, lines: bool = True) -> tuple[SourceFrame, ...]:
+        """Innermost first; the last one is not inlined. Empty where nothing is known of the address. Without ``lines``
+        functions alone: tables of lines, which cost the most, are not read."""
+        answers = self._answers if lines else self._names
+        found = answers.get(address)
         if found is None:
             try:
-                code = self._code(address)
-                found = code.frames(address) if code is not None else ()
+                code = self._code(address, lines=lines)
+                found = code.frames(address, lines=lines) if code is not None else ()
             except DwarfError:
                 found = ()
-            if len(self._answers) >= MAX_KEPT_ANSWERS:
-                self._answers.clear()
-            self._answers[address] = found
+            if len(answers) >= MAX_KEPT_ANSWERS:
+                answers.clear()
+            answers[address] = found
         return found
 
     def many(self, addresses: Iterable[int]) -> dict[int, tuple[SourceFrame, ...]]:
         """Of each address, in ascending order: so each unit is read once, however many there are."""
         return {a: self.frames(a) for a in sorted(set(addresses))}
 
-    def _code(self, address: int) -> _UnitCode | None:
+    def _code(self, address: int, *, lines: bool) -> _UnitCode | None:
         unit = self._finder.unit(address)
         if unit is None:
             return None
         found = self._units.get(unit)
-        if found is not None:
+        if found is None:
+            found = self._units[unit] = _UnitCode(unit)
+        else:
             self._units.move_to_end(unit)
-            return found
-        found = self._units[unit] = _UnitCode(unit, self._lines)
-        self._rows += found.rows
-        while self._rows > MAX_KEPT_ROWS and len(self._units) > 1:
+        if lines and not found.lined:
+            found.read_lines(self._lines)
+            self._rows += found.rows
+        while (self._rows > MAX_KEPT_ROWS or len(self._units) > MAX_KEPT_UNITS) and len(self._units) > 1:
             _, old = self._units.popitem(last=False)
             self._rows -= old.rows
         return found
@@ -117,30 +123,35 @@ def open_inlines(path: str, root: str = "", elf: ElfFile | None = None) -> Inlin
 class _UnitCode:
     """The line table and the functions of a unit. Where one of them is damaged, the other still answers."""
 
-    def __init__(self, unit: Unit, lines: Lines) -> None:
+    def __init__(self, unit: Unit) -> None:
         self._unit = unit
         self._table: LineTable | None = None
+        self._functions = _Functions(unit)
+        self.lined = False
+
+    def read_lines(self, lines: Lines) -> None:
+        self.lined = True
         try:
-            program = lines.of_unit(unit)
+            program = lines.of_unit(self._unit)
             if program is not None:
-                self._table = LineTable(program, (unit.skeleton or unit).root.text(c.AT_COMP_DIR))
+                self._table = LineTable(program, (self._unit.skeleton or self._unit).root.text(c.AT_COMP_DIR))
         except DwarfError:
             pass
-        self._functions = _Functions(unit)
 
     @property
     def rows(self) -> int:
         return len(self._table) if self._table is not None else 0
 
-    def frames(self, address: int) -> tuple[SourceFrame, ...]:
-        file, line, column = (self._table.at(address) if self._table is not None else None) or ("", 0, 0)
+    def frames(self, address: int, *, lines: bool) -> tuple[SourceFrame, ...]:
+        table = self._table if lines else None
+        file, line, column = (table.at(address) if table is not None else None) or ("", 0, 0)
         function = self._functions.at(address)
         if function is None:
             return (SourceFrame("", file, line, column, False),) if file else ()
         out: list[SourceFrame] = []
         for call in reversed(function.calls_at(address)):
             out.append(SourceFrame(call.name, file, line, column, True))
-            file, line, column = self._path(call.file), call.line, call.column
+            file, line, column = self._path(call.file) if lines else "", call.line, call.column
         out.append(SourceFrame(function.name, file, line, column, False))
         return tuple(out)
 

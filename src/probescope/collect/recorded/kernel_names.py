@@ -85,9 +85,9 @@ class KernelNames:
             named = self._saved.at(address)
         return (*named, self.module(address) or KERNEL) if named is not None else None
 
-    def source(self, address: int) -> tuple[SourceFrame, ...]:
+    def source(self, address: int, *, lines: bool = True) -> tuple[SourceFrame, ...]:
         self._look()
-        return self._vmlinux.source_at(address - self._shift) if self._vmlinux is not None else ()
+        return self._vmlinux.source_at(address - self._shift, lines=lines) if self._vmlinux is not None else ()
 
     def module(self, address: int) -> str:
         """A module's path where its build-id was recorded, else its name in brackets, as perf calls them; empty where

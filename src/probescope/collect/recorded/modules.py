@@ -91,19 +91,20 @@ class Module:
         """Whether all functions have names: there is a whole symbol table."""
         return self._table is not None or (self.elf is not None and (self._has_symtab() or self.debug is not None))
 
-    def source(self, offset: int) -> tuple[SourceFrame, ...]:
-        """Innermost first; the last one is the function itself. Empty where nothing is known."""
+    def source(self, offset: int, *, lines: bool = True) -> tuple[SourceFrame, ...]:
+        """Innermost first; the last one is the function itself. Empty where nothing is known. Without ``lines``:
+        functions alone."""
         address = self._address(offset)
-        return self.source_at(address) if address is not None else ()
+        return self.source_at(address, lines=lines) if address is not None else ()
 
-    def source_at(self, address: int) -> tuple[SourceFrame, ...]:
+    def source_at(self, address: int, *, lines: bool = True) -> tuple[SourceFrame, ...]:
         """The same by virtual address."""
         if self.elf is None:
             return ()
         if not self._lined:
             self._lined = True
             self._inlines = self._open_inlines(self.elf)
-        return self._inlines.frames(address) if self._inlines is not None else ()
+        return self._inlines.frames(address, lines=lines) if self._inlines is not None else ()
 
     def unwinding(self) -> tuple[ElfFile, FrameIndex] | None:
         """The file with its unwind information; of a stripped one .debug_frame is in its debug file. Of one that is not

@@ -46,7 +46,8 @@ class Search:
     """``symfs``: a folder that stands for the recorded machine's root. ``vmlinux``, ``kallsyms``: files that are taken
     for the kernel's, whatever was recorded. ``saved``: tables saved beside the recording. ``fetch``: the path of a
     file by its build-id and kind, or "": it may be slow. ``demangle``: with parameters, without them as perf, or not
-    at all. ``inline``: calls that the compiler inlined are frames; ``lines``: frames have their source lines.
+    at all. ``inline``: calls that the compiler inlined are frames; ``lines``: frames have their source lines;
+    ``bare``: they have none, not even where these are known, and no table of lines is read for their names.
     ``force``: JIT compilers' files of other users too."""
 
     symfs: str = ""
@@ -57,4 +58,5 @@ class Search:
     demangle: Demangle = "full"
     inline: bool = False
     lines: bool = False
+    bare: bool = False
     force: bool = False

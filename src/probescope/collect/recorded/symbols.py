@@ -102,11 +102,13 @@ class Symbols:
         frame = self.frame(space, address, kernel=kernel)
         if not (self.search.inline or self.search.lines) or not frame.name:
             return (frame,)
-        source = self._source(space, address, kernel)
+        source = self._source(space, address, kernel, lines=not self.search.bare)
         if not source:
             told = self.jitted.line(space, address) if space is not None and not kernel and self.search.lines else None
             return (frame if told is None else replace(frame, file=visible(told[0]), line=told[1]),)
         *inner, last = source if self.search.inline else source[:1]
+        if self.search.bare:
+            return (*(self._inlined(frame, s) for s in inner), frame) if inner else (frame,)
         whole = replace(frame, file=visible(last.file), line=last.line)
         return (*(self._inlined(frame, s) for s in inner), whole)
 
@@ -149,17 +151,21 @@ class Symbols:
             Frame(address, "", offset, m.path) if hit is None else Frame(address, self._shown(hit[0]), hit[1], m.path)
         )
 
-    def _source(self, space: AddressSpace | None, address: int, kernel: bool) -> tuple[SourceFrame, ...]:
+    def _source(
+        self, space: AddressSpace | None, address: int, kernel: bool, *, lines: bool = True
+    ) -> tuple[SourceFrame, ...]:
         if kernel:
-            return self.kernel.source(address)
+            return self.kernel.source(address, lines=lines)
         m = space.find(address) if space is not None else None
         if m is None or space is None or (m.path.startswith(_NO_FILE) and m.path != VDSO):
             return ()
         module = self.files.of(m, space.pid)
-        return module.source(address - m.start + m.offset) if module is not None else ()
+        return module.source(address - m.start + m.offset, lines=lines) if module is not None else ()
 
     def _inlined(self, frame: Frame, source: SourceFrame) -> Frame:
         name = self._shown(source.function) or frame.name
+        if self.search.bare:
+            return replace(frame, name=name, inlined=True)
         return replace(frame, name=name, inlined=True, file=visible(source.file), line=source.line)
 
     def _shown(self, name: str) -> str:

@@ -125,8 +125,12 @@ class Callees:
         self._places = places
         self._less: dict[int, list[int]] = {}
         self._whole: dict[int, list[int]] = {}
+        self._whole_kids: dict[int, list[int]] = {}
+        """Those of its nodes that lie below one: few of all that the trie has there."""
         for node, weight, count in ends:
             self._end(part, node, weight, count)
+        for kids in self._whole_kids.values():
+            kids.sort()  # as the trie has them: what is of one weight is shown in that order
 
     def _end(self, part: int, node: int, weight: int, count: int) -> None:
         trie = self._trie
@@ -135,7 +139,10 @@ class Callees:
             path.append(at)
             at = trie.parent[at]
         for n in path:
-            whole = self._whole.setdefault(n, [0, 0])
+            whole = self._whole.get(n)
+            if whole is None:
+                whole = self._whole[n] = [0, 0]
+                self._whole_kids.setdefault(trie.parent[n], []).append(n)
             whole[0] += weight
             whole[1] += count
         outermost = next((i for i in range(len(path) - 1, -1, -1) if trie.part[path[i]] == part), -1)
@@ -151,10 +158,11 @@ class Callees:
         """``at``: nodes of the part (True) or of whole stacks (False) that are one function here."""
         trie = self._trie
         if at is None:
-            nodes = [(n, True) for n in self._places] + [(n, False) for n in trie.kids[0].values()]
+            nodes = [(n, True) for n in self._places] + [(n, False) for n in self._whole_kids.get(0, ())]
         else:
             assert isinstance(at, list)
-            nodes = [(kid, partial) for n, partial in at for kid in trie.kids[n].values()]
+            kids = self._whole_kids
+            nodes = [(k, p) for n, p in at for k in (trie.kids[n].values() if p else kids.get(n, ()))]
         out: dict[int, Branch] = {}
         for n, partial in nodes:
             sums = self._partial(n) if partial else self._entire(n)
@@ -183,8 +191,6 @@ class Callees:
 
     def _entire(self, n: int) -> tuple[int, int, int, int]:
         """Of whole stacks: what ends below is known by its difference."""
-        whole = self._whole.get(n)
-        if whole is None:
-            return 0, 0, 0, 0
-        kids = [self._whole[k] for k in self._trie.kids[n].values() if k in self._whole]
+        whole = self._whole[n]
+        kids = [self._whole[k] for k in self._whole_kids.get(n, ())]
         return whole[0], whole[1], whole[0] - sum(k[0] for k in kids), whole[1] - sum(k[1] for k in kids)
