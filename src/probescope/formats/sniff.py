@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from probescope.errors import UsageError
 from probescope.formats.piped import open_again
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from probescope.formats.tracetext.perf_reader import PerfText
     from probescope.formats.tracetext.reader import TraceText
 
-    AnyRecording = PerfData | TraceDat | TraceText | PerfText
+    AnyRecording: TypeAlias = PerfData | TraceDat | TraceText | PerfText
 
 TRACE_DAT = b"\x17\x08\x44tracing"
 PERF_DATA = (b"PERFILE2", b"2ELIFREP", b"PERFFILE")
