@@ -170,6 +170,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 def main(argv: list[str]) -> int:
     from probescope.cli.graph_show import show
+    from probescope.cli.terminal import colored_out
     from probescope.collect.graph.ways import calls
 
     args = parse(argv)
@@ -182,7 +183,7 @@ def main(argv: list[str]) -> int:
     out = _opened(None if args.keep else args.output)
     try:
         source.begin()
-        return show(args, source, out.write)
+        return show(args, source, colored_out() if out is sys.stdout else out.write)
     finally:
         source.close()
         out.flush()

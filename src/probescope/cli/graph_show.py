@@ -40,8 +40,15 @@ def show(args: argparse.Namespace, source: Calls, write: Write) -> int:
     for line in source.told():
         tell(line)
     if not seen:
-        tell(f"none of these functions {'took so long' if args.threshold else 'was called'} meanwhile")
+        tell(_nothing(args))
     return int(source.exit_code)
+
+
+def _nothing(args: argparse.Namespace) -> str:
+    if args.input and not args.roots:
+        return f"{args.input} has no calls of a function graph: record -p function_graph makes some"
+    when = f"in {args.input}" if args.input else "meanwhile"
+    return f"none of these functions {'took so long' if args.threshold else 'was called'} {when}"
 
 
 class _Tree:

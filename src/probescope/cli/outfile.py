@@ -7,6 +7,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
 from probescope.errors import UsageError
@@ -52,14 +53,18 @@ class OutFile:
             self._named(e)
             raise
         finally:
-            if self.file is not self._under:
-                self.file.close()
-            if self._under is not sys.stdout.buffer:
-                self._under.close()
+            self._close()
             if self._part and (kind is not None or not self._whole):
                 os.unlink(self._part)
         if self._part and kind is None:
             os.replace(self._part, self.name)
+
+    def _close(self) -> None:
+        """What could not be written fails once more here: it was told before, and the file is to go all the same."""
+        for file in (self.file, self._under):
+            if file is not sys.stdout.buffer:
+                with nullcontext() if self._whole else suppress(OSError):
+                    file.close()
 
     def _named(self, error: BaseException | None) -> None:
         """What could not be written says its name."""

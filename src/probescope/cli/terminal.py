@@ -26,6 +26,14 @@ def recorded_out() -> Write:
     return write
 
 
+def colored_out() -> Callable[[str], object]:
+    """The same of text with colours of our own in it."""
+    from probescope.model.visible import visible_in_color
+
+    out = sys.stdout
+    return (lambda text: out.write(visible_in_color(text))) if out.isatty() else out.write
+
+
 def write_text(text: str) -> None:
     """The same of text that is not UTF-8 everywhere."""
     sys.stdout.write(visible(text) if sys.stdout.isatty() else text)

@@ -26,6 +26,15 @@ def mark(text: str, buffer: str = "") -> str:
         if e.errno == errno.ENOENT and name:
             raise UsageError(f"there is no buffer {name}", hints=["probescope ftrace list -B lists them"]) from None
         if e.errno == errno.EBADF:
-            raise UsageError("tracing is off there: the mark would go nowhere", hints=["ftrace restart"]) from None
+            raise _off(name) from None
         raise
     return name
+
+
+def _off(name: str) -> UsageError:
+    where = f"the trace {name}" if name else "the top buffer"
+    if any(one.instance == name for one in all_started()):
+        hint = "probescope ftrace restart" + ("" if name == OWN else f" -B {name}")
+    else:
+        hint = "probescope ftrace start -e EVENT starts one that marks go to by themselves; -B NAME names another"
+    return UsageError(f"tracing is off in {where}: the mark would go nowhere", hints=[hint])

@@ -53,7 +53,7 @@ class PageFile:
         self._half = max(most // 2 // self._page, 1) * self._page if most else 0
         self._step = min(funnel.size, self._half or funnel.size)
         self._told = source
-        self._out = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        self._out = _made(path)
         try:
             self._fd = os.open(self._told, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as e:
@@ -100,7 +100,7 @@ class PageFile:
                 self.dropped += os.path.getsize(old)
             os.replace(self.path, old)
             os.close(self._out)
-            self._out = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+            self._out = _made(self.path)
             self.size = 0
 
     def finish(self) -> None:
@@ -126,3 +126,20 @@ class PageFile:
             if fd >= 0:
                 os.close(fd)
         self._fd = self._out = -1
+
+
+def _made(path: str) -> int:
+    """Empty, and ours until it is closed: two who record into one file would take each other's pages. Raises
+    OSError."""
+    import fcntl
+
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise OSError(errno.EBUSY, "another process records into it", path) from None
+    except OSError:  # a file system without locks
+        pass
+    os.ftruncate(fd, 0)
+    return fd

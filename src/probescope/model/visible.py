@@ -35,10 +35,10 @@ def unchanged(text: str) -> str:
 
 
 def visible_in_color(text: str) -> str:
-    """As ``visible``; our own colours, and nothing else that begins with an escape, stay."""
+    """As ``visible``; our own colours, and nothing else that begins with an escape, stay: not what conceals text."""
     import re
 
-    return "".join(p if i % 2 else visible(p) for i, p in enumerate(re.split(r"(\x1b\[[0-9;]*m)", text)))
+    return "".join(p if i % 2 else visible(p) for i, p in enumerate(re.split(r"(\x1b\[(?:[01]|3[1-6]|1;32)m)", text)))
 
 
 def visible_json(document: str) -> str:

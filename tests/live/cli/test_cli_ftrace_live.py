@@ -190,6 +190,20 @@ def test_a_signal_ends_it_with_a_file(tmp_path, number, code):
     assert subprocess.run(["pgrep", "-f", str(path)], check=False).returncode == 1
 
 
+def test_two_do_not_record_into_one_file(tmp_path, calls):
+    """The second is told, before anything of the first is lost."""
+    path = tmp_path / "t.dat"
+    command = [*OURS, "record", "-q", "-o", str(path), *GETPPID, "-F", "sh", "-c", f"echo on; read go; exec {calls} 50"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout.readline() == "on\n"
+        for more in ((), ("-m", "100")):
+            assert "another process records into it" in record(path, *GETPPID, *more, "-F", calls, "9", code=2)
+        first.communicate("go\n", timeout=60)
+        assert first.returncode == 7
+    assert count(path)[GETPPID[1]] >= 50
+    assert os.listdir(tmp_path) == ["t.dat"]
+
+
 def test_killed_leaves_pages_that_become_a_file(tmp_path):
     """The instance goes by itself; what was recorded is put together by restore."""
     path = tmp_path / "t.dat"
@@ -221,9 +235,11 @@ def test_started_stays_until_reset(tmp_path, calls):
     assert shown.count("sys_getppid()") == 5
     assert "tracing_mark_write: halfway there" in shown
     assert "in the other" in run("show", "-B", "exits").stdout
-    run("stop")
+    run("stop", "-a")
+    assert "HINT: probescope ftrace restart -B exits\n" in run("mark", "-B", "exits", "lost", code=2).stderr
+    assert "HINT: probescope ftrace restart\n" in run("mark", "lost", code=2).stderr
     assert run("show", "--tracing_on").stdout == "0\n"
-    run("restart")
+    run("restart", "-a")
     path = tmp_path / "e.dat"
     run("extract", "-a", "-o", str(path))
     assert count(path) == {GETPPID[1]: 5, "syscalls:sys_exit_getppid": 5, "ftrace:print": 2}
@@ -371,7 +387,7 @@ def test_a_full_disk_is_named_and_left_no_fuller(tmp_path, calls):
         err = full("extract", "-B", "filled", "-o", str(path), code=1)
         assert "probescope ftrace restore" in err
         assert not path.exists()
-        assert not Path(f"{path}.part").exists()
+        assert not list(tmp_path.glob("*.part*"))
         pages = [str(p) for p in sorted(tmp_path.iterdir())]
         run("restore", "-o", str(path), *pages)
     finally:

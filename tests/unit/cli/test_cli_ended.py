@@ -54,6 +54,31 @@ def test_ignored_signals_stay_ignored(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
+FULL = """
+import resource, signal
+from probescope.cli.outfile import OutFile
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    with OutFile("out", packed={packed}) as out:
+        for _ in range(5000):
+            out.file.write(os.urandom(10))
+except OSError as e:
+    print(e.filename, e.strerror)
+"""
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_full_disk_is_left_no_fuller(tmp_path, packed):
+    """What is in buffers still fails once more when the file is closed: its name is told, and it is gone."""
+    code = "import os" + FULL.format(packed=packed)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True
+    )
+    assert (done.stdout, done.stderr) == ("out File too large\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
 FORGETFUL = """
 import os, signal, sys
 from probescope.cli import main as cli

@@ -61,6 +61,25 @@ def test_a_terminal_does_not_obey_names(recording: str, words: tuple[str, ...]) 
     assert not set(said.replace(b"\r\n", b"\n")) & {0x1B, 0x07, 0x0D, 0x9B}
 
 
+GRAPH = f"""\
+# tracer: function_graph
+#
+ 0)               |  ksys_read() {{
+ 0)               |    /* {EVIL} */
+ 0) # 1234.567 us |  }}
+"""
+
+
+def test_a_graph_in_colour_does_not_obey_names(tmp_path: Path) -> None:
+    """Our own colour of a long call stays."""
+    path = tmp_path / "trace.txt"
+    path.write_text(GRAPH)
+    said = on_a_terminal("graph", "-i", str(path))
+    assert b"\\x1b]0;owned\\x07" in said
+    assert b"\x1b[31m#" in said
+    assert not set(said.replace(b"\x1b[31m", b"").replace(b"\x1b[0m", b"").replace(b"\r\n", b"\n")) & {0x1B, 7, 0x9B}
+
+
 def test_script_shows_the_bytes_to_a_terminal_and_keeps_them_in_a_pipe(recording: str) -> None:
     assert b"\\x1b]0;owned\\x07\\x0d" in on_a_terminal("script", "-i", recording)
     command = [sys.executable, "-m", "probescope", "script", "-i", recording]

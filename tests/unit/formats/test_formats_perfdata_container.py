@@ -183,3 +183,15 @@ def test_feature_bits_of_32_bit_machines() -> None:
     bits = struct.pack(">8I", 1 << 3 | 1 << 6, 1 << 0, 0, 0, 0, 0, 0, 0)
     assert feature_numbers(bits, big=True) == [3, 6, 32]
     assert feature_numbers(struct.pack(">4Q", 1 << 3 | 1 << 32, 0, 0, 0), big=True) == [3, 32]
+
+
+def test_what_is_none_says_what_would_be(tmp_path) -> None:
+    """A text that nobody prints; a folder without a recording in it."""
+    with pytest.raises(FormatError) as text:
+        open_perfdata(io.BytesIO(b"this is a letter\n"))
+    assert any("perf script, trace-cmd report" in hint for hint in text.value.hints)
+    with pytest.raises(FormatError) as other:
+        open_perfdata(io.BytesIO(bytes(range(64))))
+    assert not other.value.hints
+    with pytest.raises(IsADirectoryError, match="perf record --threads"):
+        open_perfdata(str(tmp_path))

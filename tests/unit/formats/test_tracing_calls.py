@@ -16,7 +16,7 @@ from probescope.model.recording import EventBatch, Ragged
 
 def columns(rows):
     """Rows of (tid, kind, func, depth, duration)."""
-    tid, kind, func, depth, duration = (np.array(c, np.int64) for c in zip(*rows, strict=True))
+    tid, kind, func, depth, duration = np.array(rows, np.int64).reshape(-1, 5).T
     at = np.arange(len(rows))
     none = np.zeros(len(rows), np.uint64)
     f = func.astype(np.uint64)
@@ -55,6 +55,12 @@ def test_it_does_not_matter_how_the_rows_come():
         parts = summed(NESTED[:cut], NESTED[cut:])
         assert parts.functions() == summed(NESTED).functions(), cut
         assert sorted(parts.paths()) == sorted(summed(NESTED).paths()), cut
+
+
+def test_a_batch_of_other_events_only():
+    """Between two that have calls: nothing changes, and nobody stumbles."""
+    assert summed(NESTED[:3], [], NESTED[3:]).functions() == summed(NESTED).functions()
+    assert summed([]).functions() == []
 
 
 def test_paths_and_callers():

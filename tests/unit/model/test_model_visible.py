@@ -43,6 +43,7 @@ _SURROGATES = set(map(chr, range(0xDC80, 0xDD00)))
 def test_our_colours_stay() -> None:
     """Only whole colour sequences: a title between two of them is still shown."""
     assert visible_in_color("\x1b[31mERROR\x1b[0m: \x1b]0;x\x07") == "\x1b[31mERROR\x1b[0m: \\x1b]0;x\\x07"
+    assert visible_in_color("\x1b[1;32mbpf\x1b[0m \x1b[8mhidden") == "\x1b[1;32mbpf\x1b[0m \\x1b[8mhidden"
 
 
 @given(st.text(alphabet=st.one_of(st.characters(codec="utf-8"), st.sampled_from(HARMFUL))))

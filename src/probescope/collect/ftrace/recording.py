@@ -163,7 +163,7 @@ class _Run:
 
 def put_together(head: Head, spools: Spools, path: str) -> Recorded:
     """The file, whole or not at all. Raises SessionError where it cannot be written."""
-    part = f"{path}.part"
+    part = f"{path}.part{host().getpid()}"
     with _writing(path):
         try:
             with open(part, "wb") as file:

@@ -56,6 +56,13 @@ class Container:
     damage: tuple[Damage, ...] = ()
 
 
+_TEXTS = "of texts, those are read that perf script, trace-cmd report or the kernel's trace print: no line here is so"
+
+
+def _is_text(start: bytes) -> bool:
+    return all(byte in b"\t\n\r" or 32 <= byte != 127 for byte in start)
+
+
 def read_container(file: BinaryIO, name: str, file_size: int) -> Container:
     """``file_size`` -1: not known, a pipe. Reads from the start of ``file``; of a pipe, only the header. Raises
     FormatError."""
@@ -64,7 +71,8 @@ def read_container(file: BinaryIO, name: str, file_size: int) -> Container:
     if not start:
         raise FormatError("this is no perf.data: there is nothing in it", file=name, offset=0)
     if len(start) < PIPE_HEADER or magic not in {MAGIC1, MAGIC2, MAGIC2_OTHER}:
-        raise FormatError("this is no perf.data: it begins with " + repr(magic.decode("latin-1")), file=name, offset=0)
+        what = "this is no perf.data: it begins with " + repr(magic.decode("latin-1"))
+        raise FormatError(what, file=name, offset=0, hints=[_TEXTS] if _is_text(start) else [])
     big = magic == MAGIC2_OTHER
     size = struct.unpack(">Q" if big else "<Q", start[8:])[0]
     if magic == MAGIC1:

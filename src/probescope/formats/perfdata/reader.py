@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from collections.abc import Iterator, Mapping
@@ -51,6 +52,9 @@ def _open_path(path: str) -> PerfData:
     if os.path.isdir(path):
         main = os.path.join(path, "data")
         names = [n for n in os.listdir(path) if n.startswith("data.") and n[5:].isdigit()]
+        if not os.path.exists(main):
+            what = "Is a directory, and none of perf record --threads, which has a file named data"
+            raise IsADirectoryError(errno.EISDIR, what, path)
         parts = [os.path.join(path, n) for n in sorted(names, key=lambda n: int(n[5:]))]
     file = open_again(main, buffering=0)  # PerfData closes it
     try:

@@ -51,6 +51,8 @@ class CallTotals:
         self._range: dict[int, tuple[int, int]] = {}
 
     def add(self, c: CallColumns) -> None:
+        if not len(c.at):  # a batch of other events only
+            return
         order = np.argsort(c.tid, kind="stable")
         tids, starts = np.unique(c.tid[order], return_index=True)
         ends = [*starts[1:].tolist(), len(order)]
