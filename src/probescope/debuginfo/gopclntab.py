@@ -114,6 +114,11 @@ class GoTable:
             number = next((n for low, high, n in files if low <= start < high), -1)
             yield start, self._file(f.record, number), line
 
+    def files(self, f: GoFunction) -> set[str]:
+        """That code of a function comes from."""
+        found = {n for _, _, n in self._ranges(self._u32(self._fields(f.record) + 16), f)}
+        return {self._file(f.record, n) for n in found}
+
     def line(self, address: int) -> tuple[str, int] | None:
         f = self.at(address)
         found = [x for x in self.lines(f) if x[0] <= address] if f is not None else []

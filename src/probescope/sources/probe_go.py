@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from probescope.debuginfo import go_abi
+from probescope.debuginfo.dwarf_lines import ends_with
 from probescope.debuginfo.dwarf_places import Spot
 from probescope.debuginfo.go_program import GoProgram
 from probescope.debuginfo.gopclntab import GoFunction
@@ -55,10 +56,43 @@ class GoPlaces:
             elif place.ret:
                 out += [s._replace(address=f.address + at, entry=f.address, returns=True) for at in self._returns(f)]
             elif place.address is None:
-                out.append(s._replace(address=f.address + go_code.behind_check(self._code(f)), entry=f.address))
+                out.append(s._replace(address=self._behind(f, f.address), entry=f.address))
             else:
                 out.append(s)
         return out
+
+    def place(self, place: Place) -> Place:
+        """``main.work:5`` looks like a line of a file; it is one of a function, if there is one of that name."""
+        if place.function or not place.file or not self.is_name(place.file):
+            return place
+        return replace(place, function=place.file, file="")
+
+    def is_name(self, name: str) -> bool:
+        return any(f.name == name for f in self.program.table.functions)
+
+    def at_line(self, place: Place) -> list[Spot]:
+        """By the runtime's own table: where code of a line begins, once in each function. Raises ``ProbeError``."""
+        table, wanted = self.program.table, place.line or 0
+        out: list[Spot] = []
+        near: set[int] = set()
+        for f in table.functions:
+            if place.function:
+                if f.name != place.function:
+                    continue
+            elif not any(ends_with(file, place.file) for file in table.files(f)):
+                continue
+            rows = [(a, line) for a, file, line in table.lines(f) if not place.file or ends_with(file, place.file)]
+            line = wanted + rows[0][1] if place.function and rows else wanted
+            near.update(n for _, n in rows)
+            out += [Spot(self._behind(f, a), f.name, f.address, line=line) for a, n in rows if n == line][:1]
+        if out:
+            return out
+        around = [n for n in sorted(near) if n < wanted][-1:] + [n for n in sorted(near) if n > wanted][:1]
+        hints = [f"line {n} has code: {place.file}:{n}" for n in around] if not place.function else []
+        raise ProbeError(f"there is no code at line {wanted} of {place.function or place.file}", hints=hints)
+
+    def _behind(self, f: GoFunction, address: int) -> int:
+        return f.address + go_code.behind_check(self._code(f)) if address == f.address else address
 
     def _returns(self, f: GoFunction) -> list[int]:
         found = go_code.returns(self._code(f))

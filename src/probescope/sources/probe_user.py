@@ -129,8 +129,10 @@ class ProgramTarget:
         """Raises ``ProbeError`` or ``ScriptError``."""
         if d.place.sdt:
             return self._usdt(d)
+        if self.go is not None:
+            d = replace(d, place=self.go.place(d.place))
         wants = any((not a.every and _has_variables(a)) or a.every for a in d.args)
-        if is_glob(d.place.function):
+        if self._is_glob(d.place.function):
             return [f for s in self._placed(d, self._globbed(d)) for f in self._found(d, s)]
         spots = self._placed(d, self._spots(d, wants))
         several = probe_cpp.overloads(d.place.function, spots, self.binary)
@@ -139,6 +141,12 @@ class ProgramTarget:
         except ScriptError as e:
             raise probe_cpp.hinted(e, d.place.function, several) from None
         return probe_cpp.told(found, d.place.function, several)
+
+    def _is_glob(self, name: str) -> bool:
+        """Unless it is a name: ``main.(*T).Run`` of Go, ``ns::f(char*)``, ``ns::T::operator*`` of C++."""
+        if not is_glob(name) or (self.go is not None and self.go.is_name(name)):
+            return False
+        return not (("(" in name or "operator" in name) and self.binary.demangled(name))
 
     def _placed(self, d: ProbeDef, spots: list[Spot]) -> list[Spot]:
         return self.go.spots(d.place, spots) if self.go is not None else spots
@@ -157,6 +165,12 @@ class ProgramTarget:
 
     def _spots(self, d: ProbeDef, wants: bool) -> list[Spot]:
         place = d.place
+        if self.go is not None and place.line is not None:
+            try:
+                return self.go.at_line(place)  # debug information of Go does not tell where functions are declared
+            except ProbeError:
+                if self.debug is None:
+                    raise
         if self.debug is not None:
             try:
                 spots = self.debug.spots(place, inlined=self.inlined, skip=wants and self.go is None, texts=self.texts)
@@ -224,7 +238,7 @@ class ProgramTarget:
     def _event_base(self, d: ProbeDef, spot: Spot) -> str:
         """Of names of Go, where everything has dots."""
         f = self.go.function(spot.address) if self.go is not None and not spot.inlined else None
-        return re.sub(r"\W+", "_", f.name).strip("_") if f is not None and not d.place.line else ""
+        return re.sub(r"\W+", "_", f.name).strip("_") if f is not None else ""
 
     def _around(self, d: ProbeDef, spot: Spot) -> Surroundings:
         debug, at = self.debug, spot.address

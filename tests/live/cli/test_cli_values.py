@@ -173,7 +173,7 @@ def test_rust_values(probe, rust):
 def test_go_values(probe, go):
     """Arguments by Go's own convention: in nine registers and on the stack; strings, slices, what is in interfaces."""
     rows, _ = probe(
-        go, "main.text s n $goid", "main.list v names p r=*q", "main.iface s e a", "main.many $params",
+        go, "main.text:0 s n $goid", "main.list v names p r=*q", "main.iface s e a", "main.many $params",
         "main.(*Point).Move *p by", "main.floats c d",
     )  # fmt: skip
     many = " ".join(f"{c}={i}" for i, c in enumerate("abcdefghijk", 1))
@@ -210,6 +210,10 @@ def test_go_without_symbols(probe, bare):
     version that the program tells."""
     rows, _ = probe(bare, "main.text $arg2:u64 $arg3:u64 $goid", "main.text%return $retval:u64")
     assert rows == ["arg1=5 arg2=3 goid=1", "arg1=8"]
+    line = values_programs.GO.partition("func text(")[0].count("\n") + 1
+    assert probe(bare, f"bare.go:{line} $arg3:u64")[0] == ["arg1=3"]
+    _, done = probe(bare, "bare.go:1", code=1)
+    assert "there is no code at line 1 of bare.go" in done.stderr
 
 
 def test_thousands_of_returns(probe, go, tmp_path):
