@@ -189,9 +189,8 @@ def test_sessions_by_address_and_by_file(timeline: Timeline, browser: Browser, u
         assert other.view() == timeline.view()
         other.until("probescope.app.ui.get().pinned.length", 1)
         other.page.evaluate("probescope.app.state.set({a: null, pins: [], sql: '', filter: ''})")
-        with other.page.expect_file_chooser() as chooser:
-            other.page.keyboard.press("Control+o")
-        chooser.value.set_files(tmp_path / "session.json")
+        other.page.keyboard.press("o")
+        other.page.set_input_files("#session-file", tmp_path / "session.json")
         other.until("probescope.app.state.get().a", 1.5e8)
         assert {n: other.state(n) for n in kept} == kept
         assert other.wrong == []

@@ -4,6 +4,7 @@ import { Clock } from "./draw/clock";
 import { Overview } from "./draw/overview";
 import { THEMES, type Theme } from "./draw/theme";
 import { Motion } from "./input/motion";
+import { restorePlots } from "./input/plots";
 import type { Opened, Push, Source } from "./source/types";
 import { fromHash, toHash } from "./state/hash";
 import { FRESH, type Picked, type State } from "./state/state";
@@ -25,7 +26,7 @@ export interface Ui {
   hover: { time: number; x: number; y: number; title: string; text: string } | null;
   /** The last thing that was done, for those who hear and not see. */
   said: string;
-  dialog: "palette" | "help" | null;
+  dialog: "palette" | "help" | "plot" | "latency" | null;
   connected: boolean;
   progress: { done: number; what: string } | null;
   live: boolean;
@@ -103,6 +104,7 @@ export class App {
     this.tree.find = trackFind;
     this.tree.sort = sort;
     this.tree.reset();
+    void restorePlots(this, this.state.get().plots);
     if (pins.length) void this.tree.fetch(pins).then(() => this.relayout());
   }
 

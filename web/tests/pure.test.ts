@@ -8,6 +8,7 @@ import { boxes, type Flame } from "../src/flame/layout";
 import { COMMANDS } from "../src/input/commands";
 import { fuzzy, keyText, lookUp } from "../src/input/keymap";
 import { both, ofTrack, quote } from "../src/lang/filter";
+import { fieldPlot, identifier, latencyPlot } from "../src/lang/plots";
 import { oneLine, parse, visible } from "../src/source/text";
 import { decode, encode } from "../src/source/wire";
 import { fromHash, toHash } from "../src/state/hash";
@@ -186,6 +187,8 @@ describe("what was chosen", () => {
     tab: "flame",
     sql: "select 1 -- ü\nfrom x",
     arrows: false,
+    plots: [{ title: "a", sql: 'select ts, 1 as "x,y"' }],
+    absolute: true,
   };
   it("comes back out of an address", () => {
     expect({ ...FRESH, ...fromHash(`#${toHash(state)}`) }).toEqual(state);
@@ -214,6 +217,13 @@ describe("text", () => {
     expect(both("", "b")).toBe("b");
     expect(ofTrack({ kind: "cpu", name: "CPU 3", cpu: 3 })).toBe("cpu in 3");
     expect(ofTrack({ kind: "process", name: 'x"', pid: 12 })).toBe("pid == 12");
+  });
+  it("is quoted for plots", () => {
+    expect(identifier('a"b')).toBe('"a""b"');
+    expect(fieldPlot("sched:sched_switch", "prev_prio")).toBe(
+      'select ts, "prev_prio" as value from "sched:sched_switch" order by ts',
+    );
+    expect(latencyPlot("a", "b", "pid", "next_pid")).toContain('asof join "b" b on a."pid" = b."next_pid"');
   });
   it("points at what is wrong", () => expect(pointing("select\nfrm x", 7)).toBe("frm x\n^"));
 });

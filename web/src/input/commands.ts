@@ -137,6 +137,20 @@ export const COMMANDS: readonly Command[] = [
     group: "Show",
     run: (app) => app.state.set({ arrows: !app.state.get().arrows }),
   },
+  { title: "Plot a field…", keys: [], group: "Show", run: (app) => app.ui.set({ dialog: "plot" }) },
+  { title: "Plot a latency…", keys: [], group: "Show", run: (app) => app.ui.set({ dialog: "latency" }) },
+  {
+    title: "Drop the plots",
+    keys: [],
+    group: "Show",
+    run: (app) => app.state.set({ plots: [] }),
+  },
+  {
+    title: "Times of the recording, or since its first event",
+    keys: ["c"],
+    group: "Show",
+    run: (app) => app.state.set({ absolute: !app.state.get().absolute }),
+  },
   { title: "Dark or light", keys: ["t"], group: "Show", run: act.cycleTheme },
   {
     title: "Commands",
@@ -153,7 +167,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     title: "Open a session from a file",
-    keys: ["Ctrl+O"],
+    keys: ["o"],
     group: "Session",
     run: (app) => {
       void openText(".json").then((text) => {

@@ -10,6 +10,8 @@ export function saveText(name: string, text: string, type = "application/json"):
 
 export function openText(accept: string): Promise<string> {
   return new Promise((resolve) => {
+    // one that was cancelled told nobody
+    document.getElementById("session-file")?.remove();
     const input = document.createElement("input");
     input.type = "file";
     input.accept = accept;

@@ -5,7 +5,7 @@
  *     #v=12,3400&s=100,200,cpu:0:1&a=5&p=thread:0:7&o=+proc:0:1,-cpus:0&f=cpu==1&t=flame
  */
 import type { Range } from "../time/view";
-import { FRESH, type Selection, type State, type Tab } from "./state";
+import { FRESH, type Plot, type Selection, type State, type Tab } from "./state";
 
 const TABS: Tab[] = ["events", "details", "flame", "latency", "top", "sql", "losses"];
 const THEMES = ["auto", "dark", "light"] as const;
@@ -64,6 +64,21 @@ const open: Codec<Record<string, boolean>> = {
   read: (s) => Object.fromEntries(list(s).map((item) => [item.slice(1), item[0] === "+"])),
 };
 
+const plots: Codec<Plot[]> = {
+  key: "pl",
+  write: (p) => (p.length ? JSON.stringify(p.map(({ title, sql }) => [title, sql])) : ""),
+  read: (s) => {
+    try {
+      const read: unknown = JSON.parse(s || "[]");
+      const fits = (p: unknown): p is [string, string] =>
+        Array.isArray(p) && typeof p[0] === "string" && typeof p[1] === "string";
+      return Array.isArray(read) ? read.filter(fits).map(([title, sql]) => ({ title, sql })) : undefined;
+    } catch {
+      return undefined;
+    }
+  },
+};
+
 const CODECS: Omit<Field, "picked"> = {
   view: { key: "v", write: (v) => `${round(v.start)},${round(v.end)}`, read: range },
   selection,
@@ -85,6 +100,8 @@ const CODECS: Omit<Field, "picked"> = {
   theme: oneOf("th", THEMES),
   follow: flag("fo"),
   arrows: flag("ar"),
+  plots,
+  absolute: flag("abs"),
 };
 
 export function toHash(state: State): string {

@@ -15,6 +15,12 @@ export interface Picked extends Range {
   depth: number;
 }
 
+/** A track made of a query, which gives ts and value, or ts, dur and name. */
+export interface Plot {
+  title: string;
+  sql: string;
+}
+
 export type Tab = "events" | "details" | "flame" | "latency" | "top" | "sql" | "losses";
 
 export interface State {
@@ -35,12 +41,16 @@ export interface State {
   trackFind: string;
   sort: string;
   tab: Tab;
+  /** Height of the lower part in pixels; 0: as much as is good. */
   panel: number;
   sql: string;
   theme: "auto" | "dark" | "light";
   /** The list goes where the graph goes. */
   follow: boolean;
   arrows: boolean;
+  plots: Plot[];
+  /** Times of the list are those of the recording itself. */
+  absolute: boolean;
 }
 
 export const FRESH: State = {
@@ -60,9 +70,11 @@ export const FRESH: State = {
   trackFind: "",
   sort: "",
   tab: "events",
-  panel: 280,
+  panel: 0,
   sql: "",
   theme: "auto",
   follow: true,
   arrows: true,
+  plots: [],
+  absolute: false,
 };

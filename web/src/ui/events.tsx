@@ -39,10 +39,11 @@ export function Events() {
   pages.row(first);
   for (let i = first; i < Math.min(first + shown + 1, pages.total); i++) rows.push(pages.row(i));
   return (
-    <div class="events">
+    <div class={`events ${pages.flags ? "with-flags" : ""}`}>
       <div class="event-row event-head" role="presentation">
         <span>Time</span>
         <span>CPU</span>
+        {pages.flags && <span>Flags</span>}
         <span>Task</span>
         <span>Event</span>
         <span>
@@ -67,7 +68,9 @@ export function Events() {
         {pages.error ? (
           <Problem error={pages.error} text={filter} />
         ) : (
-          rows.map((row, i) => <Row key={first + i} row={row} at={first + i} total={pages.total} />)
+          rows.map((row, i) => (
+            <Row key={first + i} row={row} at={first + i} total={pages.total} withFlags={pages.flags} />
+          ))
         )}
         {pages.loaded && !pages.total && !pages.error && (
           <p class="empty">{filter ? "No event fits the filter." : "There are no events."}</p>
@@ -109,6 +112,27 @@ function take(app: ReturnType<typeof useApp>, row: EventRow): void {
   pick(app, picked);
 }
 
+/** Since the first event, or the recording's own: that is a whole number of nanoseconds beyond what a float can hold. */
+function timeText(app: ReturnType<typeof useApp>, ts: number, absolute: boolean): string {
+  if (!absolute) return exact(ts).replace(" s", "");
+  const own = String(BigInt(app.opened.origin) + BigInt(Math.round(ts))).padStart(10, "0");
+  return `${own.slice(0, -9)}.${own.slice(-9)}`;
+}
+
+function copy(app: ReturnType<typeof useApp>, rows: (EventRow | undefined)[]): void {
+  const { absolute, picked } = app.state.get();
+  const there = rows.filter((r) => r !== undefined);
+  // the one that is picked, or else all that are in sight
+  const one = there.filter((r) => picked?.kind === "event" && r[0] === picked.id);
+  const lines = (one.length ? one : there).map((r) =>
+    [timeText(app, r[1], absolute), r[2], ...(r[7] ? [r[7]] : []), r[3], r[4], r[5]].join("\t"),
+  );
+  void navigator.clipboard?.writeText(`${lines.join("\n")}\n`).then(
+    () => app.say(`${lines.length} rows copied`),
+    () => app.say("the browser does not let a page copy here"),
+  );
+}
+
 function keys(
   e: KeyboardEvent,
   app: ReturnType<typeof useApp>,
@@ -121,6 +145,14 @@ function keys(
   let at = -1;
   for (let i = first; i < first + shown && at < 0; i++)
     if (picked?.kind === "event" && pages.row(i)?.[0] === picked.id) at = i;
+  if ((e.ctrlKey || e.metaKey) && e.key === "c" && !getSelection()?.toString()) {
+    copy(
+      app,
+      Array.from({ length: shown }, (_, i) => pages.row(first + i)),
+    );
+    e.preventDefault();
+    return;
+  }
   const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: shown - 1, PageUp: 1 - shown };
   const by = steps[e.key];
   if (e.key === "Home") go(0);
@@ -135,11 +167,22 @@ function keys(
   e.stopPropagation();
 }
 
-function Row({ row, at, total }: { row: EventRow | undefined; at: number; total: number }) {
+function Row({
+  row,
+  at,
+  total,
+  withFlags,
+}: {
+  row: EventRow | undefined;
+  at: number;
+  total: number;
+  withFlags: boolean;
+}) {
   const app = useApp();
   const on = useChosen((s) => s.picked?.kind === "event" && s.picked.id === row?.[0]);
+  const absolute = useChosen((s) => s.absolute);
   if (!row) return <div class="event-row waiting" />;
-  const [, ts, cpu, task, kind, info] = row;
+  const [, ts, cpu, task, kind, info, , flags] = row;
   return (
     <div
       class={`event-row ${on ? "on" : ""}`}
@@ -150,10 +193,11 @@ function Row({ row, at, total }: { row: EventRow | undefined; at: number; total:
       onClick={() => take(app, row)}
       onDblClick={() => app.motion.go(around({ start: ts - 1e5, end: ts + 1e5 }))}
     >
-      <span class="number">{exact(ts).replace(" s", "")}</span>
+      <span class="number">{timeText(app, ts, absolute)}</span>
       <span class="number">
         <Narrow text={`cpu in ${cpu}`} label={String(cpu)} />
       </span>
+      {withFlags && <span>{flags ?? ""}</span>}
       <span>
         <Narrow text={`task == ${quote(task.replace(/-\d+$/, ""))}`} label={task} />
       </span>

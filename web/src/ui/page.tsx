@@ -5,6 +5,7 @@ import { Help } from "./help";
 import { useApp, useChosen, useUi } from "./hooks";
 import { Palette } from "./palette";
 import { Panel } from "./panel";
+import { PlotForm } from "./plot";
 import { Overview, Ruler } from "./strips";
 import { TopBar } from "./top-bar";
 import { Tracks } from "./tracks";
@@ -30,6 +31,7 @@ export function Page() {
       <Panel />
       <Status />
       {dialog === "palette" && <Palette />}
+      {(dialog === "plot" || dialog === "latency") && <PlotForm latency={dialog === "latency"} />}
       {dialog === "help" && <Help />}
     </div>
   );

@@ -1,7 +1,16 @@
 /** Rows of a long list, page by page, of which only those near the screen are kept. */
 import type { Source } from "../source/types";
 
-export type EventRow = [id: number, ts: number, cpu: number, task: string, kind: string, info: string, utid?: number];
+export type EventRow = [
+  id: number,
+  ts: number,
+  cpu: number,
+  task: string,
+  kind: string,
+  info: string,
+  utid?: number,
+  flags?: string,
+];
 
 const PAGE = 128;
 const MOST_PAGES = 40;
@@ -11,6 +20,8 @@ export class EventPages {
   total = 0;
   error: Error | null = null;
   loaded = false;
+  /** Whether rows have those of interrupts and preemption. */
+  flags = false;
 
   constructor(
     private readonly source: Source,
@@ -38,6 +49,7 @@ export class EventPages {
       const { head } = await this.source.ask<{ total: number; rows: EventRow[] }>("events", args);
       this.total = head.total;
       this.pages.set(number, head.rows);
+      this.flags ||= head.rows.some((r) => r[7] !== undefined);
     } catch (e) {
       this.pages.delete(number);
       this.error = e as Error;

@@ -43,7 +43,7 @@ export function Panel() {
   return (
     <>
       <Edge />
-      <section class="panel" style={{ height: `min(${panel}px, 70vh)` }}>
+      <section class="panel" style={{ height: panel ? `min(${panel}px, 70vh)` : "clamp(150px, 35vh, 340px)" }}>
         <div class="tabs" role="tablist" aria-label="About the selection" onKeyDown={keys}>
           {tabs.map((t) => (
             <button
@@ -71,6 +71,9 @@ export function Panel() {
   );
 }
 
+/** Of the part below the edge, as it is. */
+const heightOf = (edge: HTMLElement): number => (edge.nextElementSibling as HTMLElement).offsetHeight;
+
 function Edge() {
   const app = useApp();
   const panel = useChosen((s) => s.panel);
@@ -85,7 +88,7 @@ function Edge() {
       aria-label="Height of the lower part"
       aria-valuenow={Math.round(panel)}
       onPointerDown={(e) => {
-        from.current = { y: e.clientY, panel };
+        from.current = { y: e.clientY, panel: heightOf(e.currentTarget) };
         e.currentTarget.setPointerCapture(e.pointerId);
       }}
       onPointerMove={(e) => from.current && set(from.current.panel + from.current.y - e.clientY)}
@@ -95,7 +98,7 @@ function Edge() {
       onKeyDown={(e) => {
         const by = { ArrowUp: STEP, ArrowDown: -STEP }[e.key];
         if (!by) return;
-        set(panel + by);
+        set(heightOf(e.currentTarget) + by);
         e.preventDefault();
         e.stopPropagation();
       }}

@@ -1,6 +1,7 @@
 /** Queries on the recording, with $start and $end for the selection. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { saveText } from "../input/files";
+import { addPlot } from "../input/plots";
 import { count } from "../time/format";
 import { useApp, useChosen, useScope } from "./hooks";
 import { type Cell, type Column, Problem, Table } from "./parts";
@@ -51,6 +52,9 @@ export function Sql() {
               Stop
             </button>
           )}
+          <button type="button" title="ts and value, or ts, dur and name" onClick={() => void asTrack(app, sql)}>
+            As a track
+          </button>
           <Library />
           {result && (
             <button type="button" onClick={() => saveText("result.csv", toCsv(columns, result.rows), "text/csv")}>
@@ -93,6 +97,10 @@ function jump(app: ReturnType<typeof useApp>, columns: Column[]): ((row: Cell[])
     app.motion.go({ start: start - Math.max(end - start, 1e5), end: end + Math.max(end - start, 1e5) });
   };
 }
+
+/** Called as its beginning. */
+const asTrack = (app: ReturnType<typeof useApp>, sql: string): Promise<void> =>
+  addPlot(app, { title: sql.replace(/\s+/g, " ").trim().slice(0, 60), sql });
 
 function toCsv(columns: Column[], rows: Cell[][]): string {
   // a cell that a spreadsheet would take for a formula is told to be text
