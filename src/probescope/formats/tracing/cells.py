@@ -64,7 +64,11 @@ def lines(parts: Sequence[tuple[Column | None, Sequence[Cells]]], count: int) ->
     if not count:
         return b""
     if any(isinstance(c, list) for _, cells in parts for c in cells):
-        return b"".join(each_line(parts, count))
+        columns = _columns(parts[0][1], count) if len(parts) == 1 and parts[0][0] is None else [each_line(parts, count)]
+        pieces = [b""] * (count * len(columns))  # all at once: a line for itself would be one more copy of it
+        for place, column in enumerate(columns):
+            pieces[place :: len(columns)] = column
+        return b"".join(pieces)
     if compiled.WRITTEN is not None:
         return _written(parts, count, ended=False)[0]
     step = max(MOST_BYTES // max(sum(_width(c) for c in parts[0][1]), 1), 1)
@@ -85,15 +89,29 @@ def each_line(parts: Sequence[tuple[Column | None, Sequence[Cells]]], count: int
             for at, line in zip(places, each_line([(None, some)], len(places)), strict=True):
                 out[at] = line
         return out
-    cells = parts[0][1]
-    for place, column in enumerate(cells):
-        if isinstance(column, list):
-            before = each_line([(None, cells[:place])], count)
-            after = each_line([(None, cells[place + 1 :])], count)
-            return [b + c + a for b, c, a in zip(before, column, after, strict=True)]
+    if loose:
+        return list(map(b"".join, zip(*_columns(parts[0][1], count), strict=True)))
     data, ends = _written(parts, count)
     stops = ends.tolist()
     return [data[a:b] for a, b in zip([0, *stops], stops, strict=False)]
+
+
+def _columns(cells: Sequence[Cells], count: int) -> list[list[bytes]]:
+    """Columns of texts of any sizes, and what is between them."""
+    out: list[list[bytes]] = []
+    begun = 0
+    for place, column in enumerate((*cells, [])):
+        if not isinstance(column, list):
+            continue
+        between = [c for c in cells[begun:place] if c != b""]
+        if between and all(isinstance(c, bytes) for c in between):
+            out.append([b"".join(c for c in between if isinstance(c, bytes))] * count)
+        elif between:
+            out.append(each_line([(None, between)], count))
+        if place < len(cells):
+            out.append(column)
+        begun = place + 1
+    return out
 
 
 def _rows(cells: Sequence[Cells], first: int, end: int) -> list[Cells]:
