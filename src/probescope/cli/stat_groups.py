@@ -20,10 +20,11 @@ def by_cpu(summed: frozenset[int] = frozenset()) -> Grouping:
     """``summed``: counters (those with the term percore) that are summed up by core."""
 
     def label(t: Total) -> tuple[str, tuple[tuple[str, object], ...]]:
-        if len(t.key) > 1:
+        if len(t.key) == 3:
             name = f"S{t.key[0]}-D{t.key[1]}-C{t.key[2]}"
             return f"{name:<11}", (("core", name),)
-        return f"CPU{t.key[0]:<8}", (("cpu", str(t.key[0])),)
+        cpu = next(iter(t.key))
+        return f"CPU{cpu:<8}", (("cpu", str(cpu)),)
 
     cores: dict[int, tuple[int, ...]] = {}
 
