@@ -109,3 +109,16 @@ def test_a_table_of_go_that_is_damaged(folder):
             for f in table.functions[:50]:
                 assert len(list(table.lines(f))) <= 1 << 16
     assert gopclntab.read(b"\xf0\xff\xff\xff\0\0\x01\x08", 0) is None
+
+
+def test_a_page_that_was_not_in_memory(folder):
+    """A probe reads zeros there. What the process has now is shown, and marked; zeros that are some are not."""
+    there = {"all": b"plums and pears"}
+    binary, found = _captures(values_programs.rust(folder), ["&str"], lambda _t, at, n: there["all"][at - HERE :][:n])
+    captures, t = found[0]
+    capture = captures.of(t, None, Deref(Register("di"), 0))
+    binary_segments = [Segment(HERE + 4096, struct.pack("<QQ", HERE, 5)), Segment(HERE, bytes(5))]
+    assert capture.show(Hit(binary_segments, 1, 0)) == '~"plums"'
+    there["all"] = bytes(5)
+    assert capture.show(Hit(binary_segments, 1, 0)) == '"\\x00\\x00\\x00\\x00\\x00"'
+    binary.close()

@@ -37,15 +37,24 @@ class Memory:
         for s in self._segments:
             at = address - s.address
             if at >= 0 and at + size <= len(s.data):
-                return s.data[at : at + size]
+                return self._believed(s, at, size)
         return self._read_late(address, size)
+
+    def _believed(self, s: Segment, at: int, size: int) -> bytes:
+        """A probe cannot wait for a page that is not in RAM: it reads zeros there, as of memory that is all zeros."""
+        if not any(s.data) and self._later is not None:
+            found = self._later(s.address + at, size)
+            if found is not None and len(found) == size and any(found):
+                self.late = True
+                return found
+        return s.data[at : at + size]
 
     def taken(self, address: int, size: int) -> bytes:
         """Up to ``size`` bytes of those that were read at the probe; empty if none."""
         for s in self._segments:
             at = address - s.address
             if 0 <= at < len(s.data):
-                return s.data[at : at + size]
+                return self._believed(s, at, min(size, len(s.data) - at))
         return b""
 
     def _read_late(self, address: int, size: int) -> bytes:
