@@ -96,3 +96,25 @@ def test_a_report_keeps_its_session_in_its_address(opened: Timeline, report: Pat
     opened.page.wait_for_selector("body[data-ready]")
     assert opened.state("a") == 1e7
     assert opened.state("tab") == "latency"
+
+
+def test_a_recording_grows_before_ones_eyes(browser: Browser, tmp_path: Path) -> None:
+    """While a command runs, its end moves on and new tracks come; when it has ended, the page says so."""
+    built()
+    work = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 0.2; ls / > /dev/null; done"
+    with served(tmp_path, "--live", "-o", tmp_path / "live.data", "--", "sh", "-c", work) as url:
+        timeline = Timeline(browser, url.partition("?")[0])
+        try:
+            timeline.page.goto(url)
+            timeline.page.wait_for_selector("body[data-ready]")
+            first = timeline.page.evaluate("probescope.app.ui.get().end")
+            timeline.until(f"probescope.app.ui.get().end > {first}")
+            timeline.until("probescope.app.ui.get().live", want=False)
+            start, end = timeline.view()
+            assert end - start >= timeline.page.evaluate("probescope.app.ui.get().end")
+            timeline.until(
+                "probescope.app.tiles.waiting === 0 && probescope.app.tree.node('group:0:cpus') !== undefined"
+            )
+        finally:
+            timeline.close()
+    assert timeline.wrong == []

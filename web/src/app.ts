@@ -34,6 +34,7 @@ export interface Ui {
   dark: boolean;
   /** Where the recording ends, as far as it is known. */
   end: number;
+  events: number;
 }
 
 const HASH_MS = 250;
@@ -80,6 +81,7 @@ export class App {
       filterError: null,
       dark: true,
       end: opened.end,
+      events: opened.recordings.reduce((n, r) => n + (r.events || 0), 0),
     });
     this.clock = new Clock((now) => this.frame(now));
     this.tree = new Tree(source, () => this.relayout());
@@ -197,7 +199,10 @@ export class App {
     } else if (push.push === "ended") {
       this.ui.set({ live: false });
       this.say("the recording has ended");
-    } else if (push.end !== undefined) this.grown(push.end);
+    } else if (push.end !== undefined) {
+      this.ui.set({ events: push.rows ?? this.ui.get().events, live: push.live ?? this.ui.get().live });
+      this.grown(push.end);
+    }
   }
 
   /** What was at the end of the recording stays at its end, what was elsewhere stays there. */
@@ -214,5 +219,6 @@ export class App {
     else if (atEnd) this.look({ start: view.start + by, end: view.end + by });
     this.clock.ask();
     if (this.tree.total === 0) this.tree.reset();
+    else this.tree.refresh();
   }
 }

@@ -16,6 +16,8 @@ export interface Push {
   what?: string;
   end?: number;
   rows?: number;
+  /** Whether more may come. */
+  live?: boolean;
 }
 
 export interface Source {

@@ -46,6 +46,17 @@ export class Tree {
     void this.load(this.root, 0);
   }
 
+  /** Asks anew for what is known, and keeps it until the answers are here: for a recording that grows. */
+  refresh(): void {
+    const again = [...this.asked];
+    this.asked.clear();
+    for (const key of again) {
+      const at = key.lastIndexOf(" ");
+      const node = at ? this.byId.get(key.slice(0, at)) : this.root;
+      if (node) void this.load(node, Number(key.slice(at + 1)));
+    }
+  }
+
   /** Sees to it that a child of a node is known, soon. */
   async load(node: Node, index: number): Promise<void> {
     const offset = Math.floor(index / PAGE) * PAGE;
@@ -69,8 +80,14 @@ export class Tree {
     for (let i = children.length; i < total; i++) children.push(new Node(null, node, i, node.depth + 1));
     children.length = total;
     tracks.forEach((track, i) => {
-      const child = children[offset + i];
+      let child = children[offset + i];
       if (!child) return;
+      if (child.track?.id !== track.id) {
+        // in its place there is another one now: what is below it moves along
+        child = new Node(track, node, offset + i, node.depth + 1);
+        child.children = this.byId.get(track.id)?.children ?? null;
+        children[offset + i] = child;
+      }
       child.track = track;
       this.byId.set(track.id, child);
       this.known.set(track.id, track);

@@ -11,7 +11,7 @@ export function TopBar() {
   const connected = useUi((u) => u.connected);
   const live = useUi((u) => u.live);
   const first = recordings[0];
-  const events = recordings.reduce((n, r) => n + (r.events || 0), 0);
+  const [events, end] = useUi((u) => [u.events, u.end] as const);
   const name = (path: string): string => path.split("/").at(-1) || path;
   const title = recordings.map((r) => name(r.path)).join(" + ");
   useEffect(() => {
@@ -29,7 +29,7 @@ export function TopBar() {
       </h1>
       <span class="facts dim">
         {first?.host && `${first.host}, `}
-        {count(events)} events, {duration(app.all.end - app.all.start)}
+        {count(events)} events, {duration(end - app.all.start)}
       </span>
       {live && <Live />}
       {losses.length > 0 && (
