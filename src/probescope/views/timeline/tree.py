@@ -108,7 +108,7 @@ class Tree:
             return None if track == PLOTS and self._opened.plots else ...
         if found[0] == "plot":
             return PLOTS if found[2] in self._opened.plots else ...
-        return self._branches[found[1]].parent(*found[::2])
+        return self._branches[found[1]].parent(found[0], found[2])
 
     def every(self) -> list[Track]:
         """All of them."""

@@ -6,7 +6,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -66,7 +66,7 @@ def answer_sql(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply
 
 
 @contextmanager
-def timed(ticket: Ticket) -> Iterator[None]:
+def timed(ticket: Ticket) -> Generator[None]:
     """What takes too long is ended. Raises LimitError."""
     began = time.monotonic()
     timer = threading.Timer(MOST_S, ticket.cancel)
