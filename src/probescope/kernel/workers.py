@@ -253,7 +253,7 @@ class _Out:
         self.send(data, _FAILED)
 
 
-def _told(error: Exception) -> tuple[str, str, dict[str, object]]:
+def _told(error: Exception) -> tuple[str, str, dict[str, Any]]:
     """Name of its kind, its sentence, and what else it has."""
     if not isinstance(error, ProbescopeError):
         return type(error).__name__, str(error), {}
