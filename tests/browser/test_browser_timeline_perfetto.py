@@ -12,9 +12,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from browser_perfetto import Perfetto
 from playwright.sync_api import Browser
-
-from tests.support.browser_perfetto import Perfetto
 
 LINES = [
     f" {a}-{n} [000] d..2. {100 + i / 1000:.6f}: sched_switch: prev_comm={a} prev_pid={n} prev_prio=120 prev_state=S"

@@ -7,13 +7,14 @@ import json
 import queue
 import random
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import duckdb
+from store_fakes import ENTER, FREQUENCY, LEAVE, PRINT, Event, Fake, switch, wake
 
 from probescope.store.build.builder import Builder
 from probescope.store.parts import Part
@@ -23,7 +24,6 @@ from probescope.views.timeline.opened import Opened, Ticket
 from probescope.views.timeline.protocol import decode, question
 from probescope.views.timeline.server import Offer, Server
 from probescope.views.timeline.service import answer
-from tests.support.store_fakes import ENTER, FREQUENCY, LEAVE, PRINT, Event, Fake, switch, wake
 
 US = 1000
 
@@ -83,7 +83,7 @@ def page_of(folder: Path) -> str:
 
 
 @contextmanager
-def serving(found: Opened, folder: Path) -> Iterator[str]:
+def serving(found: Opened, folder: Path) -> Generator[str]:
     """The address."""
     ready: queue.Queue[Any] = queue.Queue()
     server = Server(Offer(lambda _: found, ready.put, folder=page_of(folder)))

@@ -16,10 +16,10 @@ from typing import Any
 
 import aiohttp
 import pytest
+from timeline_fakes import Socket, busy, made, opened, serving, ws_of
 
 import probescope
 from probescope.views.timeline.protocol import decode
-from tests.support.timeline_fakes import Socket, busy, made, opened, serving, ws_of
 
 ENDLESS = "select count(*) from range(1e9::bigint) a, range(1e9::bigint) b"
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from store_fakes import PRINT, Event, switch
+from timeline_fakes import asked, busy, made, opened
 
 from probescope.views.timeline.names import Told
 from probescope.views.timeline.opened import Opened
-from tests.support.store_fakes import PRINT, Event, switch
-from tests.support.timeline_fakes import asked, busy, made, opened
 
 SHIFT = 1_500_000
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from timeline_fakes import busy, made, opened
 
 from probescope.errors import ScriptError
 from probescope.views.timeline.filters.masks import may_match
 from probescope.views.timeline.filters.parse import parse
 from probescope.views.timeline.filters.sql import condition
 from probescope.views.timeline.opened import Opened
-from tests.support.timeline_fakes import busy, made, opened
 
 
 @pytest.fixture(scope="module")

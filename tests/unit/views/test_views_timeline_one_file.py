@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from timeline_fakes import asked, busy, made, opened
 
 from probescope.errors import LimitError, UsageError
 from probescope.views.timeline import one_file
 from probescope.views.timeline.opened import Opened
 from probescope.views.timeline.protocol import decode
-from tests.support.timeline_fakes import asked, busy, made, opened
 
 PAGE = b"<!doctype html><body><!--probescope:data--><script>1</script></body>"
 

@@ -12,7 +12,7 @@ from probescope.frozen import dataclass
 from probescope.store.columns import quoted
 from probescope.store.lod.families import OPEN_BEGIN, OPEN_END, Lanes
 from probescope.store.lod.files import Writer
-from probescope.store.lod.levels import build, declare, level_counts, offsets
+from probescope.store.lod.levels import EVER, build, declare, level_counts, offsets
 
 if TYPE_CHECKING:
     import duckdb
@@ -88,23 +88,20 @@ def ranges(track: Array, counts: Array, times: tuple[int, int]) -> Iterator[Rang
     for i, (number, n) in enumerate(zip(tracks.tolist(), rows.tolist(), strict=True)):
         if n > 2 * BATCH:
             if low < i:
-                yield Range(int(tracks[low]), int(tracks[i - 1]), *_ALL)
+                yield Range(int(tracks[low]), int(tracks[i - 1]), *EVER)
             parts = -(-n // BATCH)
             edges = np.linspace(times[0], times[1] + 1, parts + 1).astype(np.int64).tolist()
-            edges[0], edges[-1] = _ALL
+            edges[0], edges[-1] = EVER
             for since, until in itertools.pairwise(edges):
                 yield Range(number, number, since, until)
             low, held = i + 1, 0
             continue
         held += n
         if held >= BATCH:
-            yield Range(int(tracks[low]), number, *_ALL)
+            yield Range(int(tracks[low]), number, *EVER)
             low, held = i + 1, 0
     if low < len(tracks):
-        yield Range(int(tracks[low]), int(tracks[-1]), *_ALL)
-
-
-_ALL = (-(1 << 62), 1 << 62)
+        yield Range(int(tracks[low]), int(tracks[-1]), *EVER)
 
 
 def _read(db: duckdb.DuckDBPyConnection, source: str, lanes: Lanes, one: Range) -> dict[str, Array]:
@@ -113,7 +110,7 @@ def _read(db: duckdb.DuckDBPyConnection, source: str, lanes: Lanes, one: Range) 
     key = "n.i" if lanes.name else f"({lanes.key})"
     join = f" join lod_names n on n.name is not distinct from s.{quoted(lanes.name)}" if lanes.name else ""
     time = (
-        "" if one.since == _ALL[0] and one.until == _ALL[1] else f" and {when} >= {one.since} and {when} < {one.until}"
+        "" if one.since == EVER[0] and one.until == EVER[1] else f" and {when} >= {one.since} and {when} < {one.until}"
     )
     sql = (
         f"select ({lanes.track})::bigint as track, ({lanes.depth})::utinyint as depth,"

@@ -23,6 +23,7 @@ FAN = 8
 FEW = 64
 """A lane with no more bins than that needs no further level."""
 PIECE = 1 << 19
+EVER = -(1 << 63), (1 << 63) - 1
 COLUMNS = (("start", "<i8"), ("end", "<i8"), ("covered", "<f4"), ("key", "<u4"), ("time", "<f4"), ("kind", "|u1"))
 
 

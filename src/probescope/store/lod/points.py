@@ -16,7 +16,7 @@ import numpy as np
 
 from probescope.store.lod.families import Points
 from probescope.store.lod.files import Reader, Writer
-from probescope.store.lod.levels import offsets
+from probescope.store.lod.levels import EVER, offsets
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,6 +48,7 @@ def write(
         out.put("count", 0, counts)
         parts = max(1, -(-total // BATCH))
         edges = np.linspace(times[0], times[1] + 1, parts + 1).astype(np.int64).tolist()
+        edges[0], edges[-1] = EVER  # clocks may be wrong: nothing is left out
         for since, until in itertools.pairwise(edges):
             rows = db.execute(f"select t, ts {asked} and ts >= {since} and ts < {until}").fetchnumpy()
             done += _put(out, track, at, sums, np.ma.getdata(rows["t"]), np.ma.getdata(rows["ts"]))

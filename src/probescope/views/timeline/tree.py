@@ -173,10 +173,10 @@ class _Branch:
         self._ran: dict[int, int] = {}
         self._cpus: dict[int, int] = {}
         for cpu, utid, dur in query(
-            f"select cpu, utid, sum(dur)::bigint from sched_slice {where} and cpu is not null group by 1, 2"
+            f"select cpu, utid, sum(dur) from sched_slice {where} and cpu is not null group by 1, 2"
         ).tuples():
             self._cpus.setdefault(cpu, 0)
-            if utid - u:
+            if utid is not None and utid - u:
                 self._cpus[cpu] += dur or 0
                 self._ran[utid - u] = self._ran.get(utid - u, 0) + (dur or 0)
         self._below = {t: self._having(query, t, "utid", u) for t in NESTED}

@@ -21,6 +21,7 @@ from probescope.views.timeline.tree import split
 Array = np.ndarray[Any, Any]
 
 MOST_WIDTH = 8192
+FAR = 1 << 62
 STATE = 7
 """The bits of ``kind`` that hold the state."""
 STATE_NAMES = ("", *STATE_CODES)
@@ -32,6 +33,11 @@ def view(args: Mapping[str, Any]) -> tuple[int, int, int]:
     if end <= start or not 0 < width <= MOST_WIDTH:
         raise UsageError(f"a view is from one time to a later one, and 1 to {MOST_WIDTH} wide")
     return start, end, width
+
+
+def own(shown: Shown, time: int) -> int:
+    """A time of the page as one of the recording; within what numpy can count with."""
+    return max(min(time - shown.shift, FAR), -FAR)
 
 
 def found_track(opened: Opened, track: str) -> tuple[str, Shown, str]:
@@ -61,7 +67,7 @@ def slices(opened: Opened, track: str, start: int, end: int, width: int, *, text
         return _plot_slices(opened, of, start, end, width)
     if kind not in LANES:
         raise UsageError(f"tracks of the kind '{kind}' have no slices")
-    cut = shown.levels.lanes(kind).cut(number(of), start - shown.shift, end - shown.shift, width)
+    cut = shown.levels.lanes(kind).cut(number(of), own(shown, start), own(shown, end), width)
     cut = _filtered(opened, shown, kind, number(of), cut, text)
     name, value = _told(opened, shown, kind, cut)
     arrays = {
@@ -89,7 +95,7 @@ def _plot_slices(opened: Opened, of: str, start: int, end: int, width: int) -> R
     file = found_plot(opened, of).file
     if not isinstance(file, LaneFile):
         raise UsageError("this plot is a curve")
-    cut = file.cut(0, start + opened.origin, end + opened.origin, width)
+    cut = file.cut(0, min(start + opened.origin, FAR), min(end + opened.origin, FAR), width)
     names = opened.names.numbers(file.names or [""])[np.minimum(cut.key, max(len(file.names) - 1, 0))]
     arrays = {
         "start": (cut.start - opened.origin).astype(np.float64),
@@ -165,12 +171,12 @@ def area(opened: Opened, track: str, start: int, end: int, width: int) -> Reply:
     if track == "all":
         return _overview(opened, start, end, width)
     kind, shown, of = found_track(opened, track)
-    since, until = start - shown.shift, end - shown.shift
+    since, until = own(shown, start), own(shown, end)
     if kind == "plot":
         file = found_plot(opened, of).file
         if not isinstance(file, CounterFile):
             raise UsageError("this plot has slices")
-        at, low, high, mean = file.cut(0, start + opened.origin, end + opened.origin, width)
+        at, low, high, mean = file.cut(0, min(start + opened.origin, FAR), min(end + opened.origin, FAR), width)
         return Reply({}, _columns(at - opened.origin, low, high, mean))
     if kind == "counter":
         at, low, high, mean = shown.levels.counters().cut(number(of), since, until, width)
@@ -214,14 +220,14 @@ def _usage(shown: Shown, process: int, edges: Array) -> Array:
 
 def _overview(opened: Opened, start: int, end: int, width: int) -> Reply:
     """The share of all CPUs that was used; without switches, how many events there were."""
-    edges = _edges(start, end, width)
+    edges = _edges(max(start, -FAR), min(end, FAR), width)
     parts = [s for s in opened.shown if len(s.levels.lanes("cpu").track)]
     total = np.zeros(len(edges) - 1)
     cpus = 0
     for shown in parts:
         file = shown.levels.lanes("cpu")
         for cpu in file.track.tolist():
-            cut = file.cut(cpu, start - shown.shift, end - shown.shift, width)
+            cut = file.cut(cpu, own(shown, start), own(shown, end), width)
             total += spread(cut, edges - shown.shift) / np.diff(edges)
             cpus += 1
     if cpus:
