@@ -260,3 +260,32 @@ def test_a_wrong_token_shows_nothing(browser: Browser, url: str) -> None:
             assert reply.status == 403
     finally:
         page.close()
+
+
+def test_queries_become_tracks(timeline: Timeline, browser: Browser, url: str) -> None:
+    """The form for latencies writes SQL, whose rows are slices of a track: 1 ms from each wake-up to the thread's
+    turn. It is part of the session."""
+    page = timeline.page
+    page.keyboard.press("Control+k")
+    page.keyboard.type("plot a latency")
+    page.keyboard.press("Enter")
+    for label, value in (("from", "sched:sched_waking"), ("whose", "pid"), ("to the next", "sched:sched_switch")):
+        page.locator(f".plot label:has(span:text-is('{label}')) select").select_option(value)
+    page.locator(".plot label:has(span:text-is('with the same')) select").select_option("next_pid")
+    page.click(".plot button:text-is('Plot')")
+    timeline.until("probescope.app.state.get().plots.length", 1)
+    name = timeline.state("plots[0].title")
+    page.wait_for_selector(f".name .text:text-is('{name}')")
+    track = page.evaluate("probescope.app.ui.get().active")
+    timeline.look(0, 20 * MS)
+    colours = [timeline.colour(track, t * MS, 5) for t in (0.5, 0.9, 10.5, 1.2, 4.3, 11.2)]
+    assert colours == [colours[0]] * 3 + [colours[-1]] * 3
+    assert colours[0] != colours[-1]
+    timeline.until("location.hash.includes('pl=')")
+    other = Timeline(browser, url.partition("?")[0])
+    try:
+        other.open(page.evaluate("location.href"))
+        other.page.wait_for_selector(f".name .text:text-is('{name}')")
+    finally:
+        other.close()
+    assert other.wrong == []

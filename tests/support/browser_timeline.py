@@ -125,12 +125,12 @@ class Timeline:
         start, end = self.view()
         return box["x"] + (time - start) / (end - start) * box["width"], box["y"] + y
 
-    def colour(self, track: str, time: float) -> list[int]:
-        """Of the pixel there."""
+    def colour(self, track: str, time: float, below: int = 8) -> list[int]:
+        """Of a pixel there, so many pixels below the middle of the row, where there is no text."""
         x, y = self.place(track, time)
         box: Any = self.page.locator("canvas.base").bounding_box()
-        at = [round(x - box["x"]), round(y - box["y"]) + 8]
-        found: list[int] = self.page.evaluate(  # below the text
+        at = [round(x - box["x"]), round(y - box["y"]) + below]
+        found: list[int] = self.page.evaluate(
             "([x, y]) => [...document.querySelector('canvas.base').getContext('2d').getImageData(x, y, 1, 1).data]", at
         )
         return found[:3]

@@ -79,7 +79,7 @@ export function Palette() {
             onClick={() => run(e)}
           >
             <span>{e.title}</span>
-            <kbd>{e.note}</kbd>
+            {e.note && <kbd>{e.note}</kbd>}
           </button>
         ))}
       </div>
