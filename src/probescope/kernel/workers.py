@@ -41,9 +41,8 @@ Work = Callable[[int, Send], None]
 
 
 def processors() -> int:
-    """That this process may use, at most ``MOST``: those it is bound to, or less where its cgroup has a quota. One where
-    more than twice as many tasks want to run as there are: processes that wait for each other would get in their way.
-    """
+    """That this process may use, at most ``MOST``: those it is bound to, or less where its cgroup has a quota. One
+    where more than twice as many tasks want to run as there are: workers would only wait for each other."""
     count = len(os.sched_getaffinity(0))
     busy = os.getloadavg()[0] > 2 * (os.cpu_count() or 1)
     return 1 if busy else max(1, min(count, _quota(), MOST))
