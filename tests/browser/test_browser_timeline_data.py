@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,6 +102,8 @@ def test_a_report_keeps_its_session_in_its_address(opened: Timeline, report: Pat
 def test_a_recording_grows_before_ones_eyes(browser: Browser, tmp_path: Path) -> None:
     """While a command runs, its end moves on and new tracks come; when it has ended, the page says so."""
     built()
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
     work = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 0.2; ls / > /dev/null; done"
     with served(tmp_path, "--live", "-o", tmp_path / "live.data", "--", "sh", "-c", work) as url:
         timeline = Timeline(browser, url.partition("?")[0])
