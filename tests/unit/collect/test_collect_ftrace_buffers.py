@@ -93,6 +93,7 @@ def test_an_instance_is_left_alone_with_what_is_in_it():
         assert ours == [
             ("tracing_on", "0"),
             ("trace_clock", "mono"),
+            ("events/enable", "0"),  # old kernels' top buffer grows; else it would stay small for whoever is next
             ("buffer_size_kb", "4096"),
             ("set_ftrace_filter", "vfs_*\n"),
             ("set_event_pid", "42"),
@@ -212,3 +213,12 @@ def test_losses_of_a_cpu():
     text = "entries: 5\noverrun: 70\ncommit overrun: 1\noldest event ts: 1.0\ndropped events: 2\nread events: 3\n"
     assert loss_of("x", 1, text) == CpuLoss("x", 1, 70, 3)
     assert not loss_of("x", 1, "garbage").any
+
+
+def test_the_size_of_what_stands_is_changed_and_nothing_else():
+    """A buffer that somebody traces into: its events stay on, though the top buffer was never used."""
+    host = machine("function nop\n")
+    with use_host(host):
+        host.inodes[INSTANCE] = 7
+        Buffers(TracePlan((BufferPlan("", size_kb=64),)), lambda _: INSTANCE, owned=False)
+        assert written(host, INSTANCE) == [("buffer_size_kb", "64")]

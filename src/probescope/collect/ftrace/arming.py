@@ -72,7 +72,7 @@ class Armed:
         self._set("tracing_on", "0")
         self._clock()
         if s.buffer_kb and self.private:
-            self._set("buffer_size_kb", str(s.buffer_kb))
+            tracefs.size_buffer(self.base, s.buffer_kb)
         for file, names in (("set_ftrace_filter", s.functions), ("set_ftrace_notrace", s.notrace)):
             self._names(file, names, own=self.private)
         self._alone()

@@ -73,7 +73,7 @@ class Buffers:
             tracefs.write("tracing_on", "0", place.base)
         self._clock(b, place)
         if b.size_kb:
-            place.write("buffer_size_kb", str(b.size_kb))
+            place.size(b.size_kb, fresh=self.owned)
         if b.cpumask:
             try:
                 place.write("tracing_cpumask", b.cpumask)

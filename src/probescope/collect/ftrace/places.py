@@ -36,6 +36,13 @@ class Place:
             self._note(file, text)
             tracefs.write(file, text, self.base)
 
+    def size(self, kb: int, *, fresh: bool) -> None:
+        """Room of each CPU's buffer. ``fresh``: no event of it is on yet."""
+        if self.private and fresh:
+            tracefs.size_buffer(self.base, kb)
+        else:
+            self.write("buffer_size_kb", str(kb))
+
     def _option(self, text: str) -> None:
         """A tracer's options are those of all buffers on most kernels, ours in an instance too."""
         bare = text.removeprefix("no")

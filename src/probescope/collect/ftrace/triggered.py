@@ -38,7 +38,7 @@ class Triggered:
             self._instance.write("tracing_on", "0")
             self._instance.write("trace_clock", clock)
             if buffer_kb:
-                self._instance.write("buffer_size_kb", str(buffer_kb))
+                tracefs.size_buffer(self._instance.path, buffer_kb)
         except BaseException:
             self.close()
             raise
