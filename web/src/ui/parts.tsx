@@ -68,6 +68,10 @@ export function cell(value: Cell, unit?: string | null): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
+/** Numbers that are names: nobody writes 12,345 for a process. */
+const NAMES = /^(id|cpu|irq|vec|nr|kind|event|callsite|wakeup|parent|recording|.*(pid|tid))$/;
+const unitOf = (c: Column): string | null | undefined => c.unit || (NAMES.test(c.name) ? "id" : c.unit);
+
 interface TableProps {
   columns: Column[];
   rows: Cell[][];
@@ -106,9 +110,9 @@ export function Table({ columns, rows, label, onRow }: TableProps) {
         <tbody>
           {sorted.map((row, at) => (
             <tr key={at} class={onRow ? "live" : ""} onClick={onRow && (() => onRow(row))}>
-              {row.map((value, i) => (
-                <td key={columns[i]?.name} class={numbers[i] ? "number" : ""}>
-                  {cell(value, columns[i]?.unit)}
+              {columns.map((column, i) => (
+                <td key={column.name} class={numbers[i] ? "number" : ""}>
+                  {cell(row[i] ?? null, unitOf(column))}
                 </td>
               ))}
             </tr>

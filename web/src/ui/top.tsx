@@ -1,9 +1,24 @@
 /** What took the time of the selection, as a table. */
 import { useState } from "preact/hooks";
-import { asked, useAsk, useScope } from "./hooks";
+import { revealTrack, tell } from "../input/actions";
+import { asked, useApp, useAsk, useScope } from "./hooks";
 import { type Cell, type Column, Problem, ScopeLine, Table } from "./parts";
 
 const WHAT = { top: "CPU time", states: "states of threads", syscalls: "system calls" };
+
+/** Rows of threads lead to their tracks: by a number that says nothing to those who look, and is not shown. */
+function Sums({ columns, rows, label }: { columns: Column[]; rows: Cell[][]; label: string }) {
+  const app = useApp();
+  const at = columns.findIndex((c) => c.name === "utid");
+  if (at < 0) return <Table columns={columns} rows={rows} label={label} />;
+  // of several recordings the numbers are shifted, and their tracks are called by the ones before
+  const leads = app.opened.recordings.length === 1;
+  const go = (row: Cell[]): void => {
+    revealTrack(app, `thread:0:${row.at(-1)}`).catch((e) => tell(app, e));
+  };
+  const last = rows.map((row) => [...row.toSpliced(at, 1), row[at]!]);
+  return <Table columns={columns.toSpliced(at, 1)} rows={last} label={label} onRow={leads ? go : undefined} />;
+}
 
 export function Top() {
   const scope = useScope();
@@ -30,7 +45,7 @@ export function Top() {
         <p class="empty">There is nothing in this range.</p>
       )}
       {!error && !!reply?.head.rows?.length && (
-        <Table columns={reply.head.columns} rows={reply.head.rows} label={WHAT[what]} />
+        <Sums columns={reply.head.columns} rows={reply.head.rows} label={WHAT[what]} />
       )}
     </div>
   );
