@@ -10,7 +10,6 @@ import errno
 import signal
 import threading
 from argparse import Namespace
-from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -383,16 +382,8 @@ def terminal_is_there() -> bool:
 
 def show(live: Live, view: View, args: Namespace) -> int:
     """Until it is left. What went wrong meanwhile is raised then."""
-    import sys
-    import termios
-
     screen = Screen(live, view, args)
-    before = termios.tcgetattr(sys.stdin)
-    try:
-        code = screen.run()
-    finally:  # the screen, continued after SIGSTOP, takes its own settings for those of before
-        with suppress(termios.error):
-            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+    code = screen.run()
     screen.closing.set()
     screen.changed.set()
     screen.join()

@@ -48,6 +48,18 @@ def _written(firsts: vec[i64], counts: vec[i64], sums: vec[i64]) -> bytes:
     return out.getvalue()
 
 
+def _last(words: bytes, period: i64) -> i64:
+    """The last word of a sample that is looked at."""
+    last: i64 = period
+    step: i64 = 0
+    while step < len(words):
+        word: i64 = read_i64_le(words, step)
+        if word > last:  # noqa: PLR1730 - max() makes objects of both
+            last = word
+        step += 8
+    return last
+
+
 class Heaps:
     """The table that heaps are found by: a slot holds the number of the stretch and of a heap."""
 
@@ -67,14 +79,7 @@ class Heaps:
         counts = vec[i64]()
         sums = vec[i64]()
         count: i64 = len(at) >> 3
-        last: i64 = period
-        step: i64 = 0
-        while step < len(words):
-            word: i64 = read_i64_le(words, step)
-            if word > last:  # noqa: PLR1730 - max() makes objects of both
-                last = word
-            step += 8
-        most: i64 = len(data) - ((last + 1) << 3)
+        most: i64 = len(data) - ((_last(words, period) + 1) << 3)
         first: i64 = read_i64_le(words, 0) << 3
         second: i64 = first
         if len(words) >= 16:
