@@ -264,8 +264,12 @@ def _pids(given: Sequence[str]) -> tuple[int, ...]:
     return tuple(number(w, "-P", 1 << 22) for w in words)
 
 
+_DIGITS = 4000
+"""That Python makes a number of."""
+
+
 def number(text: str, option: str, most: int) -> int:
     """Of 1 to ``most``. Raises UsageError."""
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= most:
+    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS or not 0 < int(text) <= most:
         raise UsageError(f"{option} {text}: not a number from 1 to {most}")
     return int(text)

@@ -315,6 +315,16 @@ def test_mistakes_teach(args, code, words):
         assert word in err
 
 
+@pytest.mark.parametrize("command", ["record", "stream", "start", "set"])
+def test_a_process_that_is_not_there_is_not_waited_for(command):
+    """Told before anything is made: of it nothing would ever come."""
+    run("start", "-q", "-B", "exits", *GETPPID)
+    more = ("-B", "exits", *GETPPID, "-P", f"{os.getpid()},4194303")
+    assert "there is no process 4194303" in run(command, *more, code=2).stderr
+    assert "there is no process 4194303" not in run("set", "-B", "exits", *GETPPID, "-P", str(os.getpid())).stderr
+    run("reset", "-B", "exits")
+
+
 def test_a_missing_event_may_be_passed_over(tmp_path, calls):
     path = tmp_path / "t.dat"
     record(path, "-i", "-e", "no:such", *GETPPID, "-F", calls, "3")

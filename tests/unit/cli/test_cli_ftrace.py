@@ -110,6 +110,7 @@ def test_files(argv, version, compression):
         (("-e", "sched", "--user", "root"), "no command"),
         (("-e", "sched", "-b", "many"), "-b many"),
         (("-e", "sched", "-P", "1,x"), "-P x"),
+        (("-e", "sched", "-b", "9" * 5000), "-b 999"),
         (("-e", "sched", "-M", "xyz"), "no mask"),
         (("-e", "sched", "-B", "../x"), "no name of a buffer"),
         (("-e", "sched", "--file-version", "6", "--compression", "zstd"), "not compressed"),

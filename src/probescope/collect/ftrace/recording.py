@@ -19,6 +19,7 @@ from probescope.collect.ftrace.buffers import Buffers, loss_of
 from probescope.collect.ftrace.guard import Guard, Limits
 from probescope.collect.ftrace.places import Place
 from probescope.collect.ftrace.record_plan import Recorded, RecordPlan, TracePlan
+from probescope.collect.ftrace.refusals import check_processes
 from probescope.collect.ftrace.spools import Spools, check_output, opened
 from probescope.errors import SessionError
 from probescope.formats.tracedat.writer import Head, write_tracedat
@@ -68,6 +69,7 @@ class _Run:
     def all(self) -> Recorded:
         p = self.plan
         check_output(p.path)
+        check_processes(p.trace.pids)
         reap()
         if p.command:
             self._child = Child(p.command, user=p.user)
