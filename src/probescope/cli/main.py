@@ -265,7 +265,7 @@ def error_text(e: Exception) -> str:
     """Diagnostics with their carets, or what, where and hints. What is none of our errors is a bug of ours."""
     from probescope.cli.streams import color_wanted
     from probescope.diagnostics import render, render_all
-    from probescope.errors import InternalError, NothingToAttach, ProbescopeError, ScriptError
+    from probescope.errors import InternalError, NothingToAttach, ProbescopeError, ScriptError, UsageError
 
     color = color_wanted()
     if isinstance(e, NothingToAttach):  # said as such: it may be what the script wants
@@ -273,6 +273,8 @@ def error_text(e: Exception) -> str:
         return "".join(f"{line}\n" for line in (*told, e.what))
     if isinstance(e, ScriptError):
         return render_all(e.diagnostics, color=color) + "\n"
+    if isinstance(e, ValueError) and "integer string conversion" in str(e):
+        e = UsageError("a number of thousands of digits is none that anything here can have")
     hints = list(e.hints) if isinstance(e, ProbescopeError) else []
     text = str(e)
     if isinstance(e, InternalError) or not isinstance(e, ProbescopeError):

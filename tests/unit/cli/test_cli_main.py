@@ -144,6 +144,13 @@ def test_errors_become_messages(capsys, monkeypatch, error, code, text):
     assert capsys.readouterr().err == text
 
 
+def test_a_number_of_thousands_of_digits_is_no_bug(capsys):
+    """Python makes none of it: whoever wrote it, in whichever option, is told so."""
+    assert guarded(lambda: int("9" * 5000)) == 1
+    assert "thousands of digits" in (err := capsys.readouterr().err)
+    assert "bug" not in err
+
+
 @pytest.mark.parametrize("error", [InternalError("rule 7"), KeyError("x"), RecursionError("deep"), TypeError("y")])
 def test_bugs_are_called_bugs(capsys, error):
     """Never a traceback: what is none of our errors is a bug of ours, and says how to report it."""
