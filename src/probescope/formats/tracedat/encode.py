@@ -106,14 +106,15 @@ def _encoded(r: _Records, firsts: list[int], missing: dict[int, int], layout: La
 def _copy(raw: Ragged, start: Column, size: Column, out: Bytes, at: Column) -> None:
     """Records from ``start`` of ``raw`` to ``at`` of ``out``: by words of four bytes where all begin and end at such,
     as those of ring buffers do."""
-    values = np.asarray(raw.values).view(np.uint8)
+    values: Column = np.asarray(raw.values).view(np.uint8)
+    to: Column = out
     if not len(values) % 4 and not ((start | size | at) & 3).any() and not values.ctypes.data % 4:
-        values, out, start, size, at = values.view(np.uint32), out.view(np.uint32), start // 4, size // 4, at // 4
+        values, to, start, size, at = values.view(np.uint32), to.view(np.uint32), start // 4, size // 4, at // 4
     within = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)
     source = np.repeat(start, size)
     source += within
     within += np.repeat(at, size)
-    out[within] = values[source]
+    to[within] = values[source]
 
 
 def _head(kind: Column, delta: Column, big: bool) -> Column:
