@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from probescope.errors import ProbescopeError, UsageError
+from probescope.frozen import replace
 from probescope.model.output import Attached, Batch, Lost, MapOut, Output, Text
 from probescope.views.values import columns_of, plain_map
 
@@ -50,6 +51,7 @@ class LiveSession:
     def __init__(self, built: Built) -> None:
         self._outputs: list[Output] = []
         self.lost: dict[str, int] = {}
+        self.losses: dict[str, Lost] = {}  # the same, with what it is about and what to change
         self.exit_code = 0
         self.probes = 0
         self._finals: dict[str, MapOut] = {}
@@ -69,7 +71,8 @@ class LiveSession:
 
     def _take(self, output: Output) -> None:
         if isinstance(output, Lost):
-            self.lost[output.kind] = self.lost.get(output.kind, 0) + output.count
+            count = self.lost[output.kind] = self.lost.get(output.kind, 0) + output.count
+            self.losses[output.kind] = replace(output, count=count)
         self._outputs.append(output)
 
     # --- running

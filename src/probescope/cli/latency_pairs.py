@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from probescope.collect.latency.definition import Definition
     from probescope.model.latency import Asked, End, Pairs
-    from probescope.model.output import Batch
+    from probescope.model.output import Batch, Lost
     from probescope.views.latency.totals import Totals
 
 
@@ -141,8 +141,17 @@ def _by_program(asked: Asked, args: argparse.Namespace, shown: _Shown, why: str)
         for batch in session.batches(args.seconds or None):
             shown.add(_pairs(batch, asked))
         session.stop()
-    shown.end([f"{count:,} {kind}" for kind, count in session.lost.items() if count])
+    shown.end([_lost(o) for o in session.losses.values()])
     return 0
+
+
+_LESS = "'A /args.FIELD > 1/ to B' is about fewer of them: a start that no end matches stays to the end"
+
+
+def _lost(o: Lost) -> str:
+    """What a program could change is no help here."""
+    hint = _LESS if o.kind in {"map_full", "ring_full"} else o.hint
+    return f"{o.count:,} {o.about}" + (f"\nHINT: {hint}" if hint else "")
 
 
 def _quoted(command: tuple[str, ...]) -> str:

@@ -164,7 +164,7 @@ def _sampled(run: LatencyTracer, found: Samples, meanwhile: Meanwhile, args: arg
             _write(["it ended at the first that was longer; before that:\n", *_cut("\n".join(tail))])
     lost = run.lost()
     if lost:
-        _tell(f"LOST: {lost:,} records that the buffers had no room for")
+        _tell(f"LOST: {lost:,} records that the buffers had no room for: fewer --cpus, or a longer --period")
 
 
 def _write(lines: Iterator[str] | list[str]) -> None:

@@ -285,6 +285,8 @@ def test_api_lost_is_counted() -> None:
     told = [o for o in outputs if isinstance(o, Lost)]
     assert session.lost == {"map_full": sum(o.count for o in told)}
     assert session.lost["map_full"] >= 90
+    assert session.losses["map_full"].count == session.lost["map_full"]
+    assert "max_map_keys" in session.losses["map_full"].hint
 
 
 def test_api_waiting_target_ends_the_session() -> None:

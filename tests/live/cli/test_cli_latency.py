@@ -92,6 +92,22 @@ def test_a_wakeup_is_of_another_thread(match, told):
     assert ("--match pid=next_pid has those of the woken" in done.stderr) == told
 
 
+SEEKS = "import os\nfd = os.open('/dev/zero', os.O_RDONLY)\nfor i in range(70_000): os.lseek(fd, 10**9 + i, 0)"
+
+
+def test_starts_without_an_end_are_told_when_there_is_no_room_for_more():
+    """65,536 of the 70,000 fit: the others are counted, with what it is that was full."""
+    words = ["syscalls:sys_enter_lseek", "/args.offset >= 1000000000/", "to", "syscalls:sys_enter_pread64"]
+    done = probescope(
+        "latency", *words, "--match", "offset=pos", "--via", "bpf", "--", sys.executable, "-I", "-S", "-c", SEEKS
+    )
+    assert done.returncode == 0, done.stderr
+    (told,) = [line for line in done.stderr.splitlines() if line.startswith("LOST: ")]
+    assert int(told.split()[1].replace(",", "")) >= 70_000 - 65_536
+    assert "was full" in told
+    assert "is about fewer of them" in done.stderr.partition(told)[2]
+
+
 @pytest.mark.skipif("wakeup_rt" in tracefs.tracers(), reason="this kernel has latency tracers")
 def test_a_tracer_that_is_not_there():
     """What else answers is told, if this kernel has that."""
