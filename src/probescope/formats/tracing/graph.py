@@ -71,13 +71,13 @@ class Graph:
         if leaf is None:
             text = f"{name}(){note} {{" if found or caller else ") {"
             return f"             |  {indent}{text}{depth}"
-        return f"{_spent(leaf)}{indent}{name}();{note}{_returned(leaf)}{depth}"
+        return f"{_spent(leaf)}{indent}{name}();{note}{depth}{_returned(leaf)}"
 
     def _closing(self, value: dict[str, int]) -> str:
         found = self.c.plain(value.get("func", 0)) if self.c.forms.tail else None
         tail = f" /* {found[0]} */" if found else ""
         indent = "  " * min(value.get("depth", 0), MAX_DEPTH)
-        return f"{_spent(value)}{indent}}}{_returned(value)}{tail}{self._depth(value)}"
+        return f"{_spent(value)}{indent}}}{tail}{self._depth(value)}{_returned(value)}"
 
     def _depth(self, value: dict[str, int]) -> str:
         return f" ({value.get('depth', 0)})" if self.c.forms.depth else ""
