@@ -115,6 +115,7 @@ def main(argv: Sequence[str]) -> int:
     from probescope.cli import probe_define, probe_show
 
     _implied_target(args)
+    _implied_actions(args)
     if not args.todo and not args.words:
         parser().error("a definition is missing: probescope probe 'FUNCTION VARIABLE ...'")
     code = 0
@@ -144,6 +145,20 @@ def _implied_target(args: argparse.Namespace) -> None:
     """``probescope probe /bin/bash readline``: a path first is a target."""
     if not args.binary and not args.module and len(args.words) > 1 and args.words[0].startswith("/"):
         args.binary = args.words.pop(0)
+
+
+def _implied_actions(args: argparse.Namespace) -> None:
+    """Words beside ``-a`` or ``-D`` are more of the same: they are not probed. Raises UsageError beside others."""
+    kinds = {kind for kind, _ in args.todo}
+    if not kinds or not args.words:
+        return
+    if len(kinds) > 1 or not kinds <= {"add", "definition"}:
+        raise UsageError(
+            f"{args.words[0]!r} would be probed beside what options ask for",
+            hints=["one at a time: definitions alone are probed, -V -L -F -l -d tell of probes"],
+        )
+    args.todo += [(kind, word) for kind in kinds for word in args.words]
+    args.words = []
 
 
 def say(args: argparse.Namespace, text: str) -> None:

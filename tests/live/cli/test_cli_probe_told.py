@@ -129,3 +129,10 @@ def test_the_kernels_functions(capsys: pytest.CaptureFixture[str]) -> None:
     if known is None or known.find("entry_SYSCALL_64_after_hwframe") is not None:
         pytest.skip("needs BTF without functions of assembler")
     assert "BTF lacks assembler" in told(capsys, "args", "entry_SYSCALL_64_after_hwframe")
+
+
+def test_words_beside_options(programs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects from probing what was only to be printed: words beside -D are printed too, others are refused."""
+    assert main(["probe", "-x", programs["fast"], "-D", "main", "second=main"]) == 0
+    assert [line.split()[0].partition("/")[2] for line in capsys.readouterr().out.splitlines()] == ["main", "second"]
+    assert "would be probed beside" in told(capsys, "probe", "-x", programs["fast"], "main", "-V", "main")
