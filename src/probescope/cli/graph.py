@@ -220,7 +220,8 @@ def asked(args: argparse.Namespace) -> GraphRequest:
     if args.binary and args.kernel is None and (args.args or args.options or args.events):
         tell("--args, -e and -O are of the kernel's tracer: with --kernel, or probescope run -e 'uprobe:FILE:FUNCTION'")
     if args.keep and args.binary and args.kernel is None:
-        raise UsageError("a trace.dat holds what the kernel's tracer records", hints=["-o FILE.txt", "--kernel"])
+        hints = ["-o FILE.txt writes the tree", "with --kernel it holds what the kernel does below these functions"]
+        raise UsageError("a trace.dat holds what the kernel's tracer records", hints=hints)
     if args.binary and len(args.pid) > 1:
         raise UsageError("functions of a file are traced in one process, or in all", hints=["-p PID", "-a"])
     everything = not args.binary and ("*" in args.roots or ("*" in args.only and not args.roots))
