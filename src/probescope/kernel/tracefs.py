@@ -239,10 +239,12 @@ class Instance:
 
 
 def size_buffer(base: str, kb: int) -> None:
-    """Room of each CPU's buffer of an instance none of whose events is on yet. Before 6.7 ("tracing: Expand all ring buffers individually") one flag
-    of the machine says that sizes are the usual ones or chosen: an instance whose size is chosen would leave the top
-    buffer as small as it is before its first use, for whoever uses it next. So that one grows before, which an event
-    that is told to be off brings about. Raises KernelError."""
+    """Room of each CPU's buffer of an instance none of whose events is on yet.
+
+    Before 6.7 ("tracing: Expand all ring buffers individually") one flag of the machine says that sizes are the usual
+    ones or chosen: an instance whose size is chosen would leave the top buffer as small as it is before its first use,
+    for whoever uses it next. So that one grows before, which an event that is told to be off brings about. Raises
+    KernelError."""
     if "expanded" in read("buffer_size_kb"):
         write("events/enable", "0", base)
     write("buffer_size_kb", str(kb), base)
