@@ -357,7 +357,11 @@ def test_words_need_not_be_unicode(tmp_path, calls):
     path = tmp_path / "t.dat"
     record(path, "-e", "sched:sched_process_exec", "-f", b'filename == "\xff"', "--", calls, "1")
     assert count(path) == {}
-    run("mark", b"\xff")
+    run("start", "-q", "-B", "exits", *GETPPID)  # the top buffer may be off
+    run("mark", "-B", "exits", b"\xff")
+    shown = subprocess.run([*OURS, "show", "-B", "exits"], capture_output=True, timeout=60, check=True).stdout
+    assert b"tracing_mark_write: \xff\n" in shown
+    run("reset", "-q", "-B", "exits")
 
 
 def test_list(calls):
