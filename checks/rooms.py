@@ -54,7 +54,11 @@ COLUMN_ROOMS = (
     "probescope.collect.stream.",
     "probescope.views.tracecmd.",
     "probescope.store.build.",
+    "probescope.store.lod.",
+    "probescope.views.timeline.",
 )
+#: Rooms of their own, which are opened inside functions only, and what they are made of.
+MADE_OF = {"asyncio": ("probescope.views.timeline.",)}
 PRINTING_ROOMS = {"cli"}
 OPENERS = {"open", "Path", "listdir", "scandir", "stat", "readlink", "walk"}
 
@@ -90,6 +94,10 @@ def dotted(path: Path) -> str:
 def works_on_columns(path: Path) -> bool:
     name = dotted(path)
     return name in COLUMN_MODULES or (name.startswith(COLUMN_ROOMS) and path.name != "__init__.py")
+
+
+def may_be_heavy(path: Path, module: str) -> bool:
+    return works_on_columns(path) if module == "numpy" else dotted(path).startswith(MADE_OF.get(module, ("-",)))
 
 
 def called(node: ast.Call) -> str:
@@ -132,7 +140,7 @@ def findings(path: Path) -> Iterator[str]:
             yield from (f"{line}: {finding}" for finding in call_findings(room, node))
     for node in runs_at_import(tree):
         for module in imported(node):
-            if module in HEAVY_MODULES and not (module == "numpy" and works_on_columns(path)):
+            if module in HEAVY_MODULES and not may_be_heavy(path, module):
                 yield f"{getattr(node, 'lineno', 0)}: {module} is imported at import time: do it inside the function"
         if isinstance(node, ast.ImportFrom) and node.module in COLUMN_MODULES and not works_on_columns(path):
             yield f"{node.lineno}: {node.module} is imported at import time: do it inside the function"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 from typing import Any
@@ -74,6 +75,15 @@ class Signals:
                 os.close(self._read)
                 os.close(self._write)
                 self._read = self._write = -1
+
+
+def on_endings(add: Callable[[int, Callable[[], object]], object], ended: Callable[[], object]) -> None:
+    """``add`` is an event loop's ``add_signal_handler``: SIGINT, SIGTERM, and SIGHUP call ``ended``, but for those that
+    are ignored. Outside the main thread nothing is installed: who started the loop ends it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            with suppress(RuntimeError, ValueError):
+                add(number, ended)
 
 
 def name_of(number: int) -> str:

@@ -9,7 +9,6 @@ u64 LE                   where the JSON begins
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import struct
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from probescope.errors import FormatError
+from probescope.kernel.filemap import FileMap
 
 Array = np.ndarray[Any, Any]
 
@@ -83,7 +83,7 @@ class Reader:
             size = os.fstat(f.fileno()).st_size
             if size < ALIGNED + _END.size or f.read(len(MAGIC)) != MAGIC:
                 raise FormatError("this holds no levels of detail", file=path)
-            self._map = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+            self._map = FileMap(f.fileno(), size).bytes
         (at,) = _END.unpack_from(self._map, size - _END.size)
         if not ALIGNED <= at <= size - _END.size or size - at > MOST_HEAD:
             raise FormatError("this holds no levels of detail", file=path)

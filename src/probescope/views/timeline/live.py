@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 from probescope.errors import ProbescopeError, SessionError
+from probescope.kernel.piped import PATIENCE_S, Piped
 from probescope.views.timeline.names import Names
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ LEAST_S = 1.0
 SHARE = 4
 """Making tables takes one part of time in as many."""
 BETWEEN_S = 0.1
-PATIENCE_S = 10
 MOST_TOLD = 1 << 14
 PIECE = 1 << 18
 
@@ -50,7 +48,7 @@ class Live:
         self._names = Names()
         self._folder = tempfile.mkdtemp(prefix="probescope-live-")
         self._path = keep or os.path.join(self._folder, "recording.data")
-        self._recorder: subprocess.Popen[bytes] | None = None
+        self._recorder: Piped | None = None
         self._shown = -1
         self._made = 0
         self._took = 0.0
@@ -59,12 +57,8 @@ class Live:
         """Raises OSError where the file cannot be written."""
         out = open(self._path, "wb", buffering=0)  # noqa: SIM115 - the thread that copies closes it
         command = [sys.executable, "-m", "probescope", "record", "-q", "-o", "-", *self._options]
-        self._told = tempfile.TemporaryFile()  # noqa: SIM115 - closed in the end
-        self._recorder = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._told, start_new_session=True
-        )
-        assert self._recorder.stdout is not None
-        self._copying = threading.Thread(target=_copied, args=(self._recorder.stdout, out), daemon=True)
+        self._recorder = Piped(command)
+        self._copying = threading.Thread(target=_copied, args=(self._recorder.out, out), daemon=True)
         self._copying.start()
 
     @property
@@ -115,28 +109,21 @@ class Live:
 
     def said(self) -> list[str]:
         """What the recorder had to say."""
-        self._told.seek(0)
-        return self._told.read(MOST_TOLD).decode("utf-8", "replace").splitlines()[:5]
+        return self._recorder.said(MOST_TOLD).splitlines()[:5] if self._recorder is not None else []
 
     def stop(self) -> None:
         """From any thread; what was recorded stays to be shown."""
-        if self._recorder is not None and self._recorder.poll() is None:
-            self._recorder.send_signal(signal.SIGINT)
+        if self._recorder is not None:
+            self._recorder.interrupt()
 
     def close(self) -> None:
         if self._recorder is not None:
-            self.stop()
-            try:
-                self._recorder.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                self._recorder.kill()
-                self._recorder.wait()
+            self._recorder.close()
             self._copying.join(PATIENCE_S)
-            self._told.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _copied(pipe: BinaryIO, out: BinaryIO) -> None:
+def _copied(pipe: IO[bytes], out: BinaryIO) -> None:
     """Until the recorder ends, or there is no room; then it has nobody to write to."""
     with pipe, out, suppress(OSError):
         while data := os.read(pipe.fileno(), PIECE):

@@ -8,14 +8,13 @@ with a cookie.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import signal
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from probescope.errors import UsageError
+from probescope.kernel.signals import on_endings
 from probescope.views.timeline import guard
 
 if TYPE_CHECKING:
@@ -57,10 +56,7 @@ class _Perfetto:
         from aiohttp import web
 
         end = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) != signal.SIG_IGN:
-                with contextlib.suppress(RuntimeError, ValueError):
-                    asyncio.get_running_loop().add_signal_handler(number, end.set)
+        on_endings(asyncio.get_running_loop().add_signal_handler, end.set)
         app = web.Application()
         app.router.add_get("/{name:.*}", self._get)
         runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from probescope.errors import ProbescopeError, UsageError
 from probescope.frozen import dataclass
+from probescope.kernel.signals import on_endings
 from probescope.store.lod.families import ORDER
 from probescope.views.timeline import files, guard
 from probescope.views.timeline.names import Told
@@ -103,7 +103,7 @@ class Server:
         await runner.setup()
         try:
             await self._listen(runner)
-            self._mind_signals()
+            on_endings(self._loop.add_signal_handler, self._end.set)
             self._opened: asyncio.Future[Opened] = asyncio.ensure_future(self._open())
             self._offer.ready(f"http://127.0.0.1:{self._port}/?token={self._token}")
             ended = asyncio.ensure_future(self._end.wait())
@@ -128,12 +128,6 @@ class Server:
             hints = ["--port 0 takes one that is free"]
             raise UsageError(f"cannot listen on port {self._offer.port}: {e.strerror}", hints=hints) from e
         self._port = runner.addresses[0][1]
-
-    def _mind_signals(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) != signal.SIG_IGN:
-                with contextlib.suppress(RuntimeError, ValueError):  # not in the main thread: who started it ends it
-                    self._loop.add_signal_handler(number, self._end.set)
 
     def end(self) -> None:
         """From any thread."""
