@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from probescope.collect.asked import threads_asked_for
 from probescope.collect.counting import Counting, Target
 from probescope.collect.recorder.control import Control
 from probescope.errors import KernelError, UsageError
@@ -81,12 +82,7 @@ def run(request: StatRequest) -> Iterator[Snapshot]:
 
 
 def _targets(request: StatRequest, child: Child | None) -> Iterator[Target]:
-    tids = list(request.tids)
-    for pid in request.pids:
-        try:
-            tids += procfs.threads(pid)
-        except OSError:
-            raise UsageError(f"there is no process {pid}", hints=["pgrep -a NAME finds processes"]) from None
+    tids = threads_asked_for(request.pids, request.tids)
     if request.cgroups:
         yield from (Target(request.cpus, cgroup=_cgroup(path)) for path in request.cgroups)
     elif request.cpus:

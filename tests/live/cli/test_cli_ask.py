@@ -65,7 +65,7 @@ def test_files(recording: str, capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert len(zero) == 1
     assert found["facts"]["failed"] >= 30
-    assert any("ENOENT" in r["errors"] for r in found["evidence"][1]["rows"])
+    assert any("ENOENT" in (r["errors"] or "") for r in found["evidence"][1]["rows"])
 
 
 def test_tcp(recording: str, capsys: pytest.CaptureFixture[str]) -> None:

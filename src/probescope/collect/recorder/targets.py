@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from probescope.collect.asked import threads_asked_for
 from probescope.collect.recorder.request import RecordRequest
-from probescope.errors import UsageError
 from probescope.kernel import procfs
 
 
 def threads(request: RecordRequest) -> tuple[int, ...]:
     """Of the processes, and those that were named. Raises UsageError if a process is not there."""
-    found: list[int] = []
-    for pid in request.pids:
-        tids = procfs.threads(pid)
-        if not tids:
-            raise UsageError(f"there is no process {pid}", hints=["pgrep -a NAME finds processes"])
-        found += tids
-    for tid in request.tids:
-        if not procfs.alive(tid):
-            raise UsageError(f"there is no thread {tid}", hints=["ps -eLf lists threads"])
-        found.append(tid)
+    found = threads_asked_for(request.pids, request.tids)
     for pid in of_user(request.uid) if request.uid >= 0 else ():
         found += procfs.threads(pid)  # none of one that has ended since
     return tuple(dict.fromkeys(found))
