@@ -33,7 +33,7 @@ The page says what its keys are: press ?
 
 def parser() -> Parser:
     p = Parser("timeline", "Look at recordings in the browser.", EXAMPLES)
-    about = "recordings or folders of their tables (perf.data), each perhaps with @SECONDS to move it by"
+    about = "recordings or folders of their tables (perf.data), each perhaps with @SECONDS or @20ms to move it by"
     p.add_argument("files", nargs="*", metavar="FILE", help=about)
     p.add_argument("--no-open", action="store_true", help="print the address, and open no browser")
     p.add_argument("--live", action="store_true", help="record and show it; behind -- a command, or options of record")

@@ -122,27 +122,40 @@ def _hints(found: dict[str, Any], more: list[str], known: Callable[[str], Iterab
     return near or [line for line in more[:2] if line and not line.startswith("LINE")]
 
 
-_BARRED = ("ATTACH", "COPY", "COPY_DATABASE", "DETACH", "EXPORT", "LOAD", "PREPARE", "EXECUTE")
+_BARRED = ("ATTACH", "COPY", "COPY_DATABASE", "DETACH", "EXPORT", "LOAD", "PREPARE", "EXECUTE", "this statement")
 """Statements that reach beyond tables, or hide one that does. DuckDB's own fence lets them at folders of Parquet."""
 _EXPLAIN = re.compile(r"\s*explain\s+(?:analyze\s+)?(?:\([^()]*\)\s*)?", re.IGNORECASE)
 
 
-def check(db: duckdb.DuckDBPyConnection, text: str) -> None:
-    """Raises UsageError for statements that are not for queries, ScriptError where the text is no SQL."""
+UNKNOWN = "this statement"
+READING = ("SELECT", "RELATION", "MULTI")
+"""Statements that change nothing, not even views of the connection, which others ask through, too. MULTI is PIVOT."""
+
+
+def check(db: duckdb.DuckDBPyConnection, text: str, *, reading: bool = False) -> None:
+    """Raises UsageError for statements that are not for queries, ScriptError where the text is no SQL. ``reading``:
+    only what changes nothing is let through."""
     with told(text):
         statements = db.extract_statements(text)
     if not statements:
         raise UsageError("nothing is asked", hints=["select count(*) from event"])
     for statement in statements:
-        kind = statement.type.name
+        kind = _kind(statement)
         if kind == "EXPLAIN":
             inner = _EXPLAIN.match(statement.query)
             rest = statement.query[inner.end() :] if inner else ""
             if not rest.strip() or _EXPLAIN.match(rest):
                 raise _refused("EXPLAIN of this is not understood")
-            check(db, rest)
-        elif kind in _BARRED:
+            check(db, rest, reading=reading)
+        elif kind in _BARRED or (reading and kind not in READING):
             raise _refused(f"{kind.replace('_', ' ')} is not for queries")
+
+
+def _kind(statement: duckdb.Statement) -> str:
+    try:
+        return statement.type.name
+    except ValueError:  # of statements that its Python has no name for: update extensions
+        return UNKNOWN
 
 
 def meant(name: str, names: Iterable[str]) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from probescope.errors import UsageError
@@ -16,7 +18,10 @@ if TYPE_CHECKING:
 
     Step = Callable[[int, int, str], None]
 
-SECOND = 10**9
+UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
+FARTHEST = 1 << 61
+"""Times and what is added to them stay 64-bit numbers. In ns: 73 years."""
+_OFFSET = re.compile(r"([+-]?(?:\d{1,19}(?:\.\d{0,19})?|\.\d{1,19}))\s*(ns|us|ms|s|m|h|d)?", re.ASCII)
 
 
 class Asked(Stores):
@@ -60,12 +65,14 @@ class Asked(Stores):
 
 
 def named(word: str) -> tuple[str, int]:
-    """``FILE``, or ``FILE@SECONDS`` with what is to be added to its times. Raises UsageError."""
-    path, at, seconds = word.rpartition("@")
+    """``FILE``, or ``FILE@TIME`` with what is to be added to its times, in seconds or with a unit. Raises
+    UsageError."""
+    path, at, time = word.rpartition("@")
     if not at or not path or os.path.exists(word):
         return word, 0
-    try:
-        return path, round(float(seconds) * SECOND)
-    except (ValueError, OverflowError):
-        hints = ["host.dat guest.dat@-1.25 moves the second one back by 1.25 s"]
-        raise UsageError(f"'{seconds}' is no number of seconds to move {path} by", hints=hints) from None
+    found = _OFFSET.fullmatch(time.strip())
+    moved = round(Fraction(found[1]) * UNITS[found[2] or "s"]) if found else FARTHEST + 1
+    if abs(moved) > FARTHEST:
+        hints = ["host.dat guest.dat@-1.25 moves the second one back by 1.25 s", "units: ns, us, ms, s, m, h, d"]
+        raise UsageError(f"'{time[:40]}' is no time to move {path} by", hints=hints)
+    return path, moved

@@ -57,12 +57,15 @@ class Stores:
         sql: str,
         params: Sequence[Any] | Mapping[str, Any] = (),
         cursor: duckdb.DuckDBPyConnection | None = None,
+        *,
+        reading: bool = False,
     ) -> Result:
-        """``params`` stand for ``?`` or ``$name``; ``cursor``: the asker's own. The last of several statements tells
-        the result. Raises ScriptError for mistakes, with their places, UsageError for what is not allowed, LimitError
-        where memory or room for temporary files does not suffice."""
+        """``params`` stand for ``?`` or ``$name``; ``cursor``: the asker's own; ``reading``: what would change views or
+        tables of the other askers is refused. The last of several statements tells the result. Raises ScriptError for
+        mistakes, with their places, UsageError for what is not allowed, LimitError where memory or room for temporary
+        files does not suffice."""
         cursor = self.cursor() if cursor is None else cursor
-        check(cursor, sql)
+        check(cursor, sql, reading=reading)
         with told(sql, self.known):
             interruptible(cursor, lambda: cursor.execute(sql, params or None))
         return Result(cursor, sql, self.known)

@@ -197,8 +197,13 @@ def test_offsets_of_names(tmp_path: Path) -> None:
     assert named(str(tmp_path / "a@1.5")) == (str(tmp_path / "a@1.5"), 0)
     assert named("a.dat@-1.25") == ("a.dat", -1_250_000_000)
     assert named("a.dat") == ("a.dat", 0)
-    with pytest.raises(UsageError):
-        named("a.dat@soon")
+    assert named("a.dat@+20ms") == ("a.dat", 20_000_000)
+    assert named("a.dat@-1us") == ("a.dat", -1000)
+    assert named("a.dat@1.000000001") == ("a.dat", 1_000_000_001)
+    assert named("a@b@2m") == ("a@b", 120_000_000_000)
+    for word in ("soon", "nan", "inf", "1e300", "9999d9", "99999999d", "1 week", "٣", "--1"):
+        with pytest.raises(UsageError, match="no time to move"):
+            named(f"a.dat@{word}")
 
 
 def test_parquet_out_and_in(traced: str, tmp_path: Path) -> None:

@@ -392,3 +392,38 @@ def test_what_is_no_plot_is_refused(sql: str, said: str, found: Opened) -> None:
     head, _ = asked(found, "plot", title="x", sql=sql)
     assert not head["ok"]
     assert said in head["error"]
+
+
+def test_slices_whose_other_end_was_lost_are_left_out_of_sums(tmp_path: Path) -> None:
+    """12 gets a CPU at 100 us, and how it left is lost: at 200 us 13 leaves that CPU, which nobody saw it get, for 11,
+    which still has it at the end, at 1000 us. 14 has the other CPU at first, until 400 us."""
+    us = 1000
+    batch = [switch(100 * us, 0, 0, 1, 12), switch(200 * us, 0, 13, 1, 11), switch(400 * us, 1, 14, 2, 0)]
+    part = made(tmp_path / "a.duckdb", [*batch, Event(1000 * us, 1, 0, PRINT, {"buf": "end"})])
+    with opened(part) as one:
+        whole = {"start": -50 * us, "end": one.length}
+        head, _ = asked(one, "select", what="top", **whole)
+        assert {r[0]: r[3] for r in head["rows"]} == {"t14": 350 * us, "t11": 800 * us, "t12": 0, "t13": 0}
+        head, _ = asked(one, "select", what="top", start=150 * us, end=250 * us)
+        assert {r[0]: r[3] for r in head["rows"]} == {"t14": 100 * us, "t11": 100 * us}
+        head, _ = asked(one, "select", what="states", **whole)
+        ran = {r[0]: r[3] for r in head["rows"]}
+        assert (ran["t14"], ran["t11"], ran.get("t12", 0)) == (350 * us, 800 * us, 0)
+
+
+@pytest.mark.parametrize(
+    "sql", ["drop view thread", "create table t as select 1", "update extensions", "explain drop view thread", "begin"]
+)
+def test_sql_of_the_page_changes_nothing(found: Opened, sql: str) -> None:
+    """Other pages ask through the same views."""
+    head, _ = asked(found, "sql", sql=sql)
+    assert "not for queries" in head["error"] or "not understood" in head["error"]
+    assert not asked(found, "plot", title="x", sql=sql)[0]["ok"]
+    assert asked(found, "sql", sql="select count(*) from thread")[0]["ok"]
+
+
+def test_what_does_not_fit_into_a_reply_is_cut(found: Opened) -> None:
+    head, _ = asked(found, "sql", sql="select repeat('x', 9000) as x, i from range(3000) r(i)", limit=10_000)
+    assert len(head["rows"]) == pytest.approx((8 << 20) / 9000, abs=10)
+    assert len(head["rows"]) + head["cut"] == 3000
+    assert asked(found, "sql", sql="pivot (select 1 as a, 2 as b) on a")[0]["ok"]

@@ -69,7 +69,7 @@ def _columns(opened: Opened, sql: str, ticket: Ticket) -> dict[str, Array]:
     """Rows with a time, in order of time."""
     plain = sql.strip().rstrip(";")
     with timed(ticket):
-        names = set(opened.asked.query(plain, (), ticket.cursor()).columns)
+        names = set(opened.asked.query(plain, (), ticket.cursor(), reading=True).columns)
         if "ts" not in names or not ("value" in names or {"dur", "name"} <= names):
             raise UsageError("a plot is of ts and value, or of ts, dur and name", hints=HINTS)
         wanted = "value::double as value" if "value" in names else "dur::bigint as dur, name::varchar as name"

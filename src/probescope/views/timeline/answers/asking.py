@@ -8,17 +8,23 @@ import threading
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from probescope.errors import LimitError
 from probescope.views.timeline.filters.sql import condition
 from probescope.views.timeline.opened import Opened, Ticket
 from probescope.views.timeline.protocol import Reply
 
+if TYPE_CHECKING:
+    from probescope.store.result import Result
+
 MOST_ROWS = 10_000
 MOST_COUNTED = 100_000
 MOST_S = 60.0
 MOST_CELL = 10_000
+MOST_REPLY = 8 << 20
+"""Characters of all cells together."""
+FETCHED = 64
 EXACT = 1 << 53
 """Larger numbers lose digits in JavaScript: they go as texts."""
 _TIMES = re.compile(r"(?<![:\w]):(start|end)\b")
@@ -52,17 +58,28 @@ def answer_sql(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply
     params = {name: int(times[name]) + opened.origin for name in set(_USED.findall(sql))}
     began = time.monotonic()
     with timed(ticket):
-        found = opened.asked.query(sql, params, ticket.cursor())
-        rows: list[list[Any]] = []
-        more = 0
-        for row in found.tuples():
-            if len(rows) < limit:
-                rows.append([cell(v) for v in row])
-            elif (more := more + 1) >= MOST_COUNTED:
-                break
+        found = opened.asked.query(sql, params, ticket.cursor(), reading=True)
+        rows, more = _rows(found, limit)
     ms = round((time.monotonic() - began) * 1000, 1)
     columns = [{"name": n, "type": t} for n, t in zip(found.columns, found.types, strict=True)]
     return Reply({"columns": columns, "rows": rows, "cut": more, "ms": ms})
+
+
+def _rows(found: Result, limit: int) -> tuple[list[list[Any]], int]:
+    """As many as are wanted and as fit into a reply, and how many more there are. They are fetched in small parts: a
+    few rows may have all that fits."""
+    rows: list[list[Any]] = []
+    room, more = MOST_REPLY, 0
+    for part in found.chunks(FETCHED):
+        for row in part:
+            if len(rows) < limit and room > 0:
+                rows.append([cell(v) for v in row])
+                room -= sum(len(v) if isinstance(v, str) else 8 for v in rows[-1])
+            else:
+                more += 1
+        if more >= MOST_COUNTED:
+            break
+    return rows, more
 
 
 @contextmanager
@@ -91,6 +108,8 @@ def cell(value: Any) -> Any:
         return value if abs(value) <= EXACT else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
+    if isinstance(value, str):
+        return value[:MOST_CELL]
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value[:MOST_CELL]).hex()
     return str(value)[:MOST_CELL]

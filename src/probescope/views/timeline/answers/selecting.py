@@ -163,17 +163,40 @@ def _table(ticket: Ticket, sql: str, params: Mapping[str, Any], columns: list[tu
 
 
 _PEOPLE = "(select utid, name, tid from thread)"
-_CLIPPED = "(least(coalesce(end_ts, $end), $end) - greatest(coalesce(ts, $start), $start))"
-_TOUCHES = "coalesce(ts, $start) < $end and coalesce(end_ts, $end) > $start"
+_CLIPPED = "greatest(least(until, $end) - greatest(since, $start), 0)"
+_TOUCHES = "since < $end and until > $start"
+
+
+def _bounded(table: str, key: str) -> str:
+    """Rows with ``since`` and ``until``. What had not ended with the recording goes on, and what was there before it
+    had been going on; but a row whose other end was lost in between, as what follows it on its CPU, or of its thread,
+    shows, is as long as nothing: nobody knows."""
+    first, last = "min(coalesce(ts, end_ts)) as first", "max(coalesce(end_ts, ts)) as last"
+    edges = f"select {key}, {first}, {last} from {table} group by {key}"
+    since = "coalesce(ts, if(end_ts <= first, least(end_ts, $start), end_ts))"
+    until = "coalesce(end_ts, if(ts >= last, greatest(ts, $end), ts))"
+    return f"(select *, {since} as since, {until} as until from {table} join ({edges}) using ({key}))"
+
+
+_RAN = _bounded("sched_slice", "recording, cpu")
+#: What is on a CPU has its end from what follows there.
+_DID = (
+    f"(select utid, cpu, ts, 'running' as state, false as preempted, since, until from {_RAN} union all"
+    f" select utid, cpu, ts, state, preempted, since, until from {_bounded('thread_state', 'recording, utid')}"
+    " where state <> 'running')"
+)
+
+
+def _idle(opened: Opened) -> str:
+    return ", ".join(str(s.base["thread"]) for s in opened.shown)
 
 
 def _top(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
-    idle = ", ".join(str(s.base["thread"]) for s in opened.shown)
     sql = (
         f"select any_value(t.name), any_value(t.tid), utid, sum({_CLIPPED})::bigint as ran, count(*) as slices,"
         f" max({_CLIPPED})::bigint as longest, sum({_CLIPPED}) * 100.0 / greatest($end - $start, 1) as share"
-        f" from sched_slice join {_PEOPLE} t using (utid) where {_TOUCHES} and utid not in ({idle})"
-        f" and {chosen.where()} group by utid order by ran desc, utid"
+        f" from {_RAN} join {_PEOPLE} t using (utid) where {_TOUCHES}"
+        f" and utid not in ({_idle(opened)}) and {chosen.where()} group by utid order by ran desc, utid"
     )
     columns = [("task", ""), ("tid", ""), ("utid", ""), ("on CPU", NS), ("slices", ""), ("longest", NS), ("share", "%")]
     return _table(ticket, sql, chosen.params, columns)
@@ -186,8 +209,9 @@ def _states(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
     )
     preempted = "count(*) filter (where preempted and ts >= $start)"
     sql = (
-        f"select any_value(t.name), any_value(t.tid), utid, {sums}, {preempted} from thread_state join"
-        f" {_PEOPLE} t using (utid) where {_TOUCHES} and {chosen.where()} group by utid order by 4 desc, utid"
+        f"select any_value(t.name), any_value(t.tid), utid, {sums}, {preempted} from {_DID} join {_PEOPLE} t"
+        f" using (utid) where {_TOUCHES} and utid not in ({_idle(opened)}) and {chosen.where()}"
+        " group by utid order by 4 desc, utid"
     )
     times = [(s, NS) for s in ("running", "runnable", "sleeping", "blocked")]
     return _table(ticket, sql, chosen.params, [("task", ""), ("tid", ""), ("utid", ""), *times, ("preempted", "")])
