@@ -4,7 +4,7 @@ import { App } from "./app";
 import type { Frames } from "./draw/clock";
 import { fileSource } from "./source/file";
 import { SocketSource } from "./source/socket";
-import type { Opened, Source } from "./source/types";
+import { type Opened, Refused, type Source } from "./source/types";
 import "./style.css";
 import { Context } from "./ui/hooks";
 import { Page } from "./ui/page";
@@ -32,8 +32,10 @@ function socket(): Source {
   return new SocketSource(`${scheme}://${location.host}/ws?token=${encodeURIComponent(token)}`);
 }
 
+const opening: Promise<Source> = fileSource(document).then((file) => file ?? socket());
+
 async function begin(): Promise<void> {
-  const source = (await fileSource(document)) ?? socket();
+  const source = await opening;
   source.onState((connected) => !connected && tell("There is no connection to the server. Is it still running?", true));
   source.onPush((p) => p.push === "progress" && tell(`${p.what ?? "reading"}: ${Math.round((p.done ?? 0) * 100)} %`));
   const { head } = await source.ask<Opened>("open", {});
@@ -49,4 +51,10 @@ async function begin(): Promise<void> {
 }
 
 tell("Opening the recording…");
-begin().catch((e) => tell(e instanceof Error ? e.message : String(e), true));
+begin().catch(async (e) => {
+  // the server ends after that: what it said stays
+  const source = await opening.catch(() => null);
+  source?.onState(() => {});
+  source?.onPush(() => {});
+  tell([e instanceof Error ? e.message : String(e), e instanceof Refused ? e.hint : ""].filter(Boolean).join(" — "), true);
+});

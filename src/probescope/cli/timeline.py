@@ -161,7 +161,8 @@ def _opened(files: list[tuple[str, int]], args: argparse.Namespace, step: Step) 
     return Opened(Asked(files, fresh=args.fresh, step=step, search=plain_search, memory=args.memory))
 
 
-def _tell(args: argparse.Namespace, url: str) -> None:
+def _tell(args: argparse.Namespace, url: str) -> bool:
+    """Whether a browser was started."""
     if args.format == "json":
         import json
 
@@ -169,7 +170,19 @@ def _tell(args: argparse.Namespace, url: str) -> None:
     else:
         sys.stdout.write(url + "\n")
     sys.stdout.flush()
-    if not args.no_open:
-        import webbrowser
+    return not args.no_open and _browsed(args, url)
 
-        webbrowser.open(url)
+
+def _browsed(args: argparse.Namespace, url: str) -> bool:
+    """In a thread of its own: there are browsers that come back only when they are closed. Those of a terminal cannot
+    show the page."""
+    import os
+    import threading
+    import webbrowser
+
+    if not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+        if not args.quiet:
+            sys.stderr.write("there is no screen to open a browser on: open the address where there is one\n")
+        return False
+    threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+    return True

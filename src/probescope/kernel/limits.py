@@ -17,6 +17,20 @@ def more_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def bounded(data: int) -> None:
+    """This process has at most so many bytes of memory of its own; what goes beyond is refused to who asks for it,
+    instead of to whoever the kernel picks when there is none left. Programs that it starts later inherit it.
+
+    Source: getrlimit(2), RLIMIT_DATA (mmap counts since Linux 4.7).
+    """
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limits = [n for n in (soft, hard, data) if n != resource.RLIM_INFINITY]
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+
+
 def urgent(by: int = -10) -> int:
     """This thread comes before ordinary ones (``by`` as of nice(1)), where that is allowed; what its niceness was.
     Threads and programs that it starts later inherit it."""

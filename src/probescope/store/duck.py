@@ -76,6 +76,8 @@ def told(text: str = "", known: Callable[[str], Iterable[str]] = lambda _: ()) -
         yield
     except duckdb.Error as e:
         raise error_of(e, text, known) from None
+    except MemoryError:
+        raise _too_much() from None
 
 
 def error_of(e: duckdb.Error, text: str, known: Callable[[str], Iterable[str]] = lambda _: ()) -> ProbescopeError:
@@ -84,8 +86,7 @@ def error_of(e: duckdb.Error, text: str, known: Callable[[str], Iterable[str]] =
     found = _fields(str(e))
     message = str(found.get("exception_message", "")) or str(e).split("\n\n")[0]
     if isinstance(e, duckdb.OutOfMemoryException):
-        hints = ["--memory 4GB allows more", "limit, where or a coarser group by: fewer rows need less"]
-        return LimitError("the query needs more memory, or room for what does not fit into it", hints=hints)
+        return _too_much()
     if isinstance(e, duckdb.InterruptException):
         return LimitError("the query was interrupted")
     if isinstance(e, duckdb.PermissionException):
@@ -96,6 +97,11 @@ def error_of(e: duckdb.Error, text: str, known: Callable[[str], Iterable[str]] =
     hints = _hints(found, more, known)
     source = Source("query", text)
     return ScriptError([Diagnostic("error", _sentence(first), _span(found, text), tuple(hints), source)])
+
+
+def _too_much() -> LimitError:
+    hints = ["--memory 4GB allows more", "limit, where or a coarser group by: fewer rows need less"]
+    return LimitError("the query needs more memory, or room for what does not fit into it", hints=hints)
 
 
 def _refused(message: str) -> UsageError:

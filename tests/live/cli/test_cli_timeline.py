@@ -6,20 +6,25 @@ import asyncio
 import glob
 import json
 import os
+import queue
 import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-from timeline_fakes import Socket, busy, made, opened, serving, ws_of
+from timeline_fakes import Socket, busy, made, opened, page_of, serving, ws_of
 
 import probescope
+from probescope.errors import FormatError
+from probescope.views.timeline.opened import Opened
 from probescope.views.timeline.protocol import decode
+from probescope.views.timeline.server import Offer, serve
 
 ENDLESS = "select count(*) from range(1e9::bigint) a, range(1e9::bigint) b"
 
@@ -212,9 +217,49 @@ def test_a_file_that_is_no_recording_ends_the_server(tmp_path: Path) -> None:
     assert "Traceback" not in err
 
 
+def test_a_page_is_told_why_there_is_nothing_to_be_shown(tmp_path: Path) -> None:
+    """Where a browser is about to come, the server waits for it to ask, and ends then."""
+    ready: queue.Queue[str] = queue.Queue()
+
+    def broken(step: object) -> Opened:
+        raise FormatError("this is no recording", hints=["record one"])
+
+    def come(url: str) -> bool:
+        ready.put(url)
+        return True
+
+    ended: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            serve(Offer(broken, come, folder=page_of(tmp_path / "page")))
+        except FormatError as e:
+            ended.append(e)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    head, _ = talk(ready.get(timeout=20), lambda socket: socket.ask("open"))
+    thread.join(20)
+    assert (head["error"], head["hint"]) == ("this is no recording", "record one")
+    assert not thread.is_alive()
+    assert [str(e) for e in ended] == ["this is no recording"]
+
+
+def test_a_page_that_goes_leaves_no_query_behind(url: str) -> None:
+    """What it had asked is ended, and others are answered meanwhile."""
+
+    async def leave(socket: Socket) -> None:
+        for _ in range(5):
+            await socket.send("sql", sql=ENDLESS)
+        assert (await socket.ask("tracks", parent=None))[0]["ok"]
+
+    for _ in range(3):
+        talk(url, leave)
+    assert talk(url, lambda socket: socket.ask("sql", sql="select 7"))[0]["rows"] == [[7]]
+
+
 def test_without_the_page_a_hint_says_how_to_build_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from probescope.errors import UsageError
-    from probescope.views.timeline.server import Offer, serve
 
     with pytest.raises(UsageError, match="not built") as caught:
         serve(Offer(lambda _: pytest.fail("opened"), lambda _: None, folder=str(tmp_path)))

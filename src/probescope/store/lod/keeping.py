@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from probescope.errors import LimitError
 from probescope.store.cache import LEVELS
 from probescope.store.lod.files import VERSION
 
@@ -31,6 +32,9 @@ def kept(path: str, lock: str, make: Callable[[str], None]) -> str:
             try:
                 make(part)
                 os.replace(part, path)
+            except OSError as e:
+                hints = [f"they are kept in {os.path.dirname(path)}: XDG_CACHE_HOME=FOLDER names another"]
+                raise LimitError(f"levels of detail cannot be written: {e.strerror or e}", hints=hints) from e
             finally:
                 with suppress(OSError):
                     os.unlink(part)

@@ -36,7 +36,7 @@ def folder() -> str:
     return found
 
 
-def serve(trace: str, ready: Callable[[str], None], port: int = 0) -> None:
+def serve(trace: str, ready: Callable[[str], object], port: int = 0) -> None:
     """Until SIGINT, SIGTERM or SIGHUP. Raises UsageError."""
     from probescope.views.timeline.server import INSTALL as SERVER
 
@@ -52,7 +52,7 @@ class _Perfetto:
         self._token = guard.new_token()
         self._port = 0
 
-    async def run(self, ready: Callable[[str], None], port: int) -> None:
+    async def run(self, ready: Callable[[str], object], port: int) -> None:
         from aiohttp import web
 
         end = asyncio.Event()

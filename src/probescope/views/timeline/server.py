@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from probescope.errors import ProbescopeError, UsageError
 from probescope.frozen import dataclass
@@ -46,6 +46,10 @@ INSTALL = "pip install 'probescope[ui]'"
 ANSWERING = 3
 PUSHED_EVERY_S = 0.1
 LOOK_S = 0.1
+HEARD_S = 10
+"""How long a page may take to ask what there is, where there is nothing to be shown."""
+FREE = ("sql", "plot")
+"""Questions that may take long, whatever is asked: they have threads of their own, so that the picture goes on."""
 
 
 class Stopped(BaseException):
@@ -54,11 +58,12 @@ class Stopped(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """``opening``: opens the recordings, and tells how far it is. ``ready``: told the address. ``step``: how far
-    things are, for the terminal. ``token``: empty for a new one. ``folder``: of the page."""
+    """``opening``: opens the recordings, and tells how far it is. ``ready``: told the address; true if a browser is
+    about to come. ``step``: how far things are, for the terminal. ``token``: empty for a new one. ``folder``: of the
+    page."""
 
     opening: Callable[[Step], Opened]
-    ready: Callable[[str], None]
+    ready: Callable[[str], object]
     step: Step = lambda *_: None
     port: int = 0
     token: str = ""
@@ -82,12 +87,13 @@ class Server:
         self._assets = files.assets(offer.folder)
         self._port = 0
         self._answering = ThreadPoolExecutor(ANSWERING, "answers")
+        self._querying = ThreadPoolExecutor(ANSWERING, "queries")
         self._making = ThreadPoolExecutor(1, "levels")
         self._made: dict[tuple[int, str], asyncio.Future[None]] = {}
         self._sockets: set[web.WebSocketResponse] = set()
         self._tickets: set[Ticket] = set()
         self._retired: list[Opened] = []
-        self._over = False
+        self._over = self._expected = False
         self._last_push = 0.0
 
     async def run(self) -> None:
@@ -105,10 +111,12 @@ class Server:
             await self._listen(runner)
             on_endings(self._loop.add_signal_handler, self._end.set)
             self._opened: asyncio.Future[Opened] = asyncio.ensure_future(self._open())
-            self._offer.ready(f"http://127.0.0.1:{self._port}/?token={self._token}")
+            self._failure = asyncio.Event()
+            self._expected = self._offer.ready(f"http://127.0.0.1:{self._port}/?token={self._token}") is True
             ended = asyncio.ensure_future(self._end.wait())
             await asyncio.wait({ended, self._opened}, return_when=asyncio.FIRST_COMPLETED)
             if self._opened.done():
+                await self._until_failure_is_heard(ended)
                 self._opened.result()  # raises what the recordings had wrong with them
                 self._make_all(self._opened.result())
                 growing = asyncio.ensure_future(self._grow()) if self._offer.live is not None else None
@@ -117,6 +125,17 @@ class Server:
                     growing.cancel()
         finally:
             await self._close(runner)
+
+    async def _until_failure_is_heard(self, ended: asyncio.Future[Any]) -> None:
+        """Pages that are there, or are about to come, are told what the recordings have wrong with them, too."""
+        if self._opened.exception() is not None and (self._sockets or self._expected):
+            heard = asyncio.ensure_future(self._failure.wait())
+            await asyncio.wait({ended, heard}, timeout=HEARD_S, return_when=asyncio.FIRST_COMPLETED)
+            heard.cancel()
+
+    def failure_told(self) -> None:
+        """A page knows that there is nothing to be shown, and why."""
+        self._failure.set()
 
     async def _listen(self, runner: web.AppRunner) -> None:
         from aiohttp import web
@@ -145,7 +164,8 @@ class Server:
         if opened is not None and opened.done() and not opened.cancelled() and opened.exception() is None:
             opened.result().asked.interrupt()
         await asyncio.to_thread(self._making.shutdown, wait=True, cancel_futures=True)
-        await asyncio.to_thread(self._answering.shutdown, wait=True, cancel_futures=True)
+        for pool in (self._answering, self._querying):
+            await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)
         if opened is not None:
             with contextlib.suppress(BaseException):
                 (await opened).close()
@@ -287,7 +307,14 @@ class Server:
             for shown, family in needed(opened, asked):
                 if not shown.levels.there(family):
                     await asyncio.shield(self._wanted(shown, family))
-            return await self._loop.run_in_executor(self._answering, answer, opened, asked, told, ticket)
+            pool = self._querying if asked.op in FREE else self._answering
+            running = self._loop.run_in_executor(pool, answer, opened, asked, told, ticket)
+            try:
+                return await asyncio.shield(running)
+            except asyncio.CancelledError:
+                ticket.cancel()
+                await asyncio.wait({running})  # it still asks through what is closed next
+                raise
         finally:
             self._tickets.discard(ticket)
             ticket.close()
@@ -331,8 +358,10 @@ class _Talk:
             self._tickets[number].cancel()
 
     async def _answer(self, asked: Question) -> None:
+        there = False
         try:
             opened = await asyncio.shield(self._server._opened)
+            there = True
             if self._told is None:
                 self._told = Told(opened.names)
             data = await self._server.answered(asked, self._told, self._tickets)
@@ -344,6 +373,8 @@ class _Talk:
             self._asked.pop(asked.id, None)
             self._tickets.pop(asked.id, None)
         await _sent(self._socket, data)
+        if not there:
+            self._server.failure_told()
 
     def end(self) -> None:
         for ticket in self._tickets.values():
