@@ -31,6 +31,10 @@ The page says what its keys are: press ?
 """
 
 
+BESIDES = 4 << 30
+"""Bytes that the server may use beside what queries may: to make tables and levels, and what allocators keep."""
+
+
 def parser() -> Parser:
     p = Parser("timeline", "Look at recordings in the browser.", EXAMPLES)
     about = "recordings or folders of their tables (perf.data), each perhaps with @SECONDS or @20ms to move it by"
@@ -170,7 +174,10 @@ def _tell(args: argparse.Namespace, url: str) -> bool:
     else:
         sys.stdout.write(url + "\n")
     sys.stdout.flush()
-    return not args.no_open and _browsed(args, url)
+    if not args.no_open and _browsed(args, url):
+        return True
+    _bounded(args.memory)
+    return False
 
 
 def _browsed(args: argparse.Namespace, url: str) -> bool:
@@ -184,5 +191,18 @@ def _browsed(args: argparse.Namespace, url: str) -> bool:
         if not args.quiet:
             sys.stderr.write("there is no screen to open a browser on: open the address where there is one\n")
         return False
-    threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+
+    def opened() -> None:
+        webbrowser.open(url)
+        _bounded(args.memory)  # not before: browsers reserve a lot
+
+    threading.Thread(target=opened, daemon=True).start()
     return True
+
+
+def _bounded(memory: str) -> None:
+    """DuckDB does not count all that a query takes (very long texts): the kernel bounds the rest."""
+    from probescope.kernel import limits
+
+    number = memory.upper().rstrip("IB").strip()
+    limits.bounded(int(float(number[:-1]) * 1024 ** (1 + "KMGT".index(number[-1]))) + BESIDES)

@@ -63,7 +63,7 @@ def interruptible(db: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
             done.wait(0.05)
         raise
     if failed:
-        raise failed[0]
+        raise failed.pop()  # kept here, it would keep this frame, and that all that the query found
     return found[0]
 
 

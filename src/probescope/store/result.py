@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from probescope.errors import UsageError
@@ -35,14 +36,16 @@ class Result:
         for chunk in self.chunks():
             yield from chunk
 
-    def chunks(self, rows: int = FETCHED) -> Iterator[list[tuple[Any, ...]]]:
-        """Some rows at a time."""
+    def chunks(self, rows: int = FETCHED, most: int = 0) -> Iterator[list[tuple[Any, ...]]]:
+        """Some rows at a time; with ``most``, twice as many each time up to that, so that the first ones are there
+        before a lot of large ones is."""
         while True:
             with told(self._text, self._known):
-                chunk = interruptible(self._cursor, lambda: self._cursor.fetchmany(rows))
+                chunk = interruptible(self._cursor, partial(self._cursor.fetchmany, rows))
             if not chunk:
                 return
             yield chunk
+            rows = max(rows, min(2 * rows, most))
 
     def all(self) -> list[dict[str, Any]]:
         return list(self)

@@ -70,14 +70,14 @@ def _rows(found: Result, limit: int) -> tuple[list[list[Any]], int]:
     few rows may have all that fits."""
     rows: list[list[Any]] = []
     room, more = MOST_REPLY, 0
-    for part in found.chunks(FETCHED):
+    for part in found.chunks(1, FETCHED):
         for row in part:
             if len(rows) < limit and room > 0:
                 rows.append([cell(v) for v in row])
                 room -= sum(len(v) if isinstance(v, str) else 8 for v in rows[-1])
             else:
                 more += 1
-        if more >= MOST_COUNTED:
+        if more >= MOST_COUNTED or (more and room <= 0):
             break
     return rows, more
 
