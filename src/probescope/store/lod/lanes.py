@@ -90,7 +90,7 @@ def ranges(track: Array, counts: Array, times: tuple[int, int]) -> Iterator[Rang
             if low < i:
                 yield Range(int(tracks[low]), int(tracks[i - 1]), *EVER)
             parts = -(-n // BATCH)
-            edges = np.linspace(times[0], times[1] + 1, parts + 1).astype(np.int64).tolist()
+            edges = [times[0] + (times[1] + 1 - times[0]) * i // parts for i in range(parts + 1)]
             edges[0], edges[-1] = EVER
             for since, until in itertools.pairwise(edges):
                 yield Range(number, number, since, until)

@@ -47,7 +47,7 @@ def write(
         out.put("track", 0, track)
         out.put("count", 0, counts)
         parts = max(1, -(-total // BATCH))
-        edges = np.linspace(times[0], times[1] + 1, parts + 1).astype(np.int64).tolist()
+        edges = [times[0] + (times[1] + 1 - times[0]) * i // parts for i in range(parts + 1)]
         edges[0], edges[-1] = EVER  # clocks may be wrong: nothing is left out
         for since, until in itertools.pairwise(edges):
             rows = db.execute(f"select t, ts {asked} and ts >= {since} and ts < {until}").fetchnumpy()

@@ -173,9 +173,11 @@ def _bounded(table: str, key: str) -> str:
     shows, is as long as nothing: nobody knows."""
     first, last = "min(coalesce(ts, end_ts)) as first", "max(coalesce(end_ts, ts)) as last"
     edges = f"select {key}, {first}, {last} from {table} group by {key}"
-    since = "coalesce(ts, if(end_ts <= first, least(end_ts, $start), end_ts))"
-    until = "coalesce(end_ts, if(ts >= last, greatest(ts, $end), ts))"
-    return f"(select *, {since} as since, {until} as until from {table} join ({edges}) using ({key}))"
+    since = "coalesce(ts, if(end_ts <= first, least(end_ts, begun), end_ts))"
+    until = "coalesce(end_ts, if(ts >= last, greatest(ts, over), ts))"
+    lengths = "select id as recording, start_ts as begun, end_ts as over from recording"
+    joined = f"{table} join ({edges}) using ({key}) join ({lengths}) using (recording)"
+    return f"(select *, {since} as since, {until} as until from {joined})"
 
 
 _RAN = _bounded("sched_slice", "recording, cpu")
