@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from probescope.model.site import Site
     from probescope.sources.context import ResolveContext
     from probescope.views.peel.panes import Pane
+    from probescope.views.span.points import Point
 
 LOOK = 0.1
 FEW = 3
@@ -90,19 +91,37 @@ def _field(site: Site) -> Any:
 
 def _of_file(subject: Subject) -> Found:
     from probescope.debuginfo.binary import Binary
+    from probescope.views.span.points import ends
 
-    entry, back = subject.probes()
-    site, lines, ctx = _sites(entry)
-    result, declared, _ = _sites(back)
     binary = Binary(subject.binary)
     try:
-        known = bool(lines or declared) or _is_declared(binary, site, ctx)
-        arguments = subjects.declared(site, lines) if known else _guessed(binary, site)
-        returned = _result(result, declared, known=known)
-        out = Found(subject, entry, back, arguments, returned, guessed=not known)
-        return _with_calls(out, binary, site)
+        first, last = ends(binary, subject.binary, subject.function) or (None, None)
+        if first is not None and last is not None and last.probe.startswith("uprobe:"):
+            return _of_go(subject, first, last)
+        entry, back = subject.probes() if first is None or last is None else (first.probe, last.probe)
+        return _with_arguments(subject, binary, entry, back)
     finally:
         binary.close()
+
+
+def _of_go(subject: Subject, first: Point, last: Point) -> Found:
+    """Arguments of Go are where its own convention has them."""
+    _sites(first.probes[0])
+    probe = shlex.join(["probescope", "probe", "-x", subject.binary, f"{subject.function} $params"])
+    back = shlex.join(["probescope", "probe", "-x", subject.binary, f"{subject.function}%return $retval"])
+    notes = (f"of Go; its arguments: {probe}", f"what it returns: {back}")
+    return Found(subject, first.probe, last.probe, notes=notes, who=first.who)
+
+
+def _with_arguments(subject: Subject, binary: Binary, entry: str, back: str) -> Found:
+    site, lines, ctx = _sites(entry)
+    result, declared, _ = _sites(back)
+    known = bool(lines or declared) or _is_declared(binary, site, ctx)
+    arguments = subjects.declared(site, lines) if known else _guessed(binary, site)
+    returned = _result(result, declared, known=known)
+    symbol = site.func if "cpp:" in entry else ""
+    out = Found(subject, entry, back, arguments, returned, guessed=not known, symbol=symbol)
+    return _with_calls(out, binary, site)
 
 
 def _is_declared(binary: Binary, site: Site, ctx: ResolveContext) -> bool:
@@ -195,7 +214,7 @@ class Measuring:
         s, who = what.subject, self.who
         if not s.kernel and not what.calls:
             return panes.calls_pane(what, None, {}, who, "its code calls no function of this file that has a name")
-        roots = (s.function,) if s.kernel else (s.function, *(c.function for c in what.calls))
+        roots = (s.function,) if s.kernel else (what.root, *(c.function for c in what.calls))
         request = GraphRequest(
             roots=roots, binary=s.binary, command=who.command, pids=(who.pid,) if who.pid else (),
             seconds=who.seconds, depth=2 if s.kernel else 0, buffer_kb=4096,

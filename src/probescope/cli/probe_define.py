@@ -69,8 +69,7 @@ def events(
         if len(found) > args.max_probes:
             hints = [f"--max-probes {len(found)} takes them all", "or name a file: FUNCTION@FILE"]
             raise ProbeError(f"'{d.place}' stands for {len(found)} places, more than {args.max_probes}", hints=hints)
-        known = {(e.group, e.event) for e in out}
-        made = named(d, found, lambda g, e, known=known: (g, e) in known or taken(g, e), force=args.force)  # type: ignore[misc]
+        made = named(d, found, taken, force=args.force, beside=out)
         out += made
         _tell_lost(args, d, made)
     return out

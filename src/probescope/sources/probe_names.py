@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from probescope.errors import ProbeError
 from probescope.model.probe_def import ProbeDef
 from probescope.model.probe_found import FoundProbe, ProbeEvent
 
 MAX_NAME = 64
+_OPERATOR = re.compile(r"(?<!\w)operator\s*(\(\)|[^\w\s(]+)")
+_OPERATORS = {
+    "()": "call", "[]": "index", "+": "plus", "-": "minus", "*": "star", "/": "slash", "%": "percent", "^": "xor",
+    "&": "and", "|": "or", "~": "not", "!": "no", "=": "assign", "<": "less", ">": "more", "==": "equal",
+    "!=": "differ", "<=": "most", ">=": "least", "<=>": "order", "&&": "both", "||": "either", "<<": "left",
+    ">>": "right", "++": "inc", "--": "dec", "->": "arrow", "->*": "member", ",": "comma",
+}  # fmt: skip
+_OPERATORS |= {f"{o}=": f"{_OPERATORS[o]}_assign" for o in ("+", "-", "*", "/", "%", "^", "&", "|", "<<", ">>")}
 _NOT = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -30,6 +38,7 @@ def base_of(d: ProbeDef, found: FoundProbe) -> str:
     name = found.base or (p.function if p.function and not any(c in p.function for c in "*?[") else found.function)
     if not name:
         name = f"abs_{found.address:x}"
+    name = _OPERATOR.sub(lambda m: f"operator_{_OPERATORS.get(m[1].strip(), 'other')}", name)
     name = name[:1] + re.split(r"[.@]", name[1:], maxsplit=1)[0]
     name = _NOT.sub("_", name.partition("(")[0]).rstrip("_") or "probe"
     if p.function and p.line:
@@ -42,12 +51,18 @@ def base_of(d: ProbeDef, found: FoundProbe) -> str:
 
 
 def named(
-    d: ProbeDef, found: Sequence[FoundProbe], taken: Callable[[str, str], bool], *, force: bool = False
+    d: ProbeDef,
+    found: Sequence[FoundProbe],
+    taken: Callable[[str, str], bool],
+    *,
+    force: bool = False,
+    beside: Iterable[ProbeEvent] = (),
 ) -> list[ProbeEvent]:
     """Events with names of their own: those behind the first of a name get a number. ``taken``: whether an event of
-    that group and name is there already; then the definition fails, unless ``force``. Raises ``ProbeError``."""
+    that group and name is there already; then the definition fails, unless ``force``. ``beside``: events of other
+    definitions of the same command; one that would be named like them gets a number too. Raises ``ProbeError``."""
     out: list[ProbeEvent] = []
-    used: set[tuple[str, str]] = set()
+    used = {(e.group, e.event) for e in beside}
     for f in found:
         group = d.group or ("sdt_" + d.place.provider if d.place.sdt and d.place.provider else group_of(f.path))
         base = base_of(d, f)

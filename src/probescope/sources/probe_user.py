@@ -102,7 +102,7 @@ class ProgramTarget:
         if self.binary.elf.symtab() is None and self.binary.debug is not None:
             local = self.binary.debug.symbols().find_all(name)
             found += [s.address for s in local if s.is_defined and s.is_function and s.address not in found]
-        if not found and ("::" in name or "(" in name):
+        if not found:
             found = [f.address for f in self.binary.demangled(name)]
         return found
 
@@ -189,7 +189,7 @@ class ProgramTarget:
 
     def _symbols(self, name: str) -> list[FunctionSite]:
         found = elf_places.definitions(self.binary, name)
-        if not found and ("::" in name or "(" in name):
+        if not found:  # of C++ and Rust: a name without what is around it, or without parameters
             found = self.binary.demangled(name)
         return [f for f in found if elf_places.is_code(self.binary, f.address)]
 

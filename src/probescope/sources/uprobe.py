@@ -151,6 +151,10 @@ def _make(
 ) -> Site:
     """``entered``: the probe fires when the function ``f`` is entered, and its arguments are where they are passed."""
     ret = spec.source == "uretprobe"
+    if ret and not ctx.unsafe:
+        from probescope.sources.go_points import check_return
+
+        check_return(binary, address)
     cost = elf_places.cost(binary, address)
     path, offset = binary.elf.in_file(elf_places.offset_of(binary, address))
     attach = UprobeAttach(path, offset, ret, pid=ctx.pid, slow=cost == "stepped")

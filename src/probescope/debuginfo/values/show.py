@@ -17,6 +17,7 @@ from probescope.debuginfo.values.rust import is_reference
 from probescope.debuginfo.values.value import MAX_TEXT, Value
 from probescope.debuginfo.values.vtypes import VType
 from probescope.errors import DwarfError
+from probescope.model.visible import visible
 
 MAX_DEPTH = 8
 MAX_ITEMS = 16
@@ -57,11 +58,12 @@ class Printer:
 
     def _by_user(self, own: registry.Print, v: Value) -> str:
         try:
-            return str(own(v))[:MAX_TEXT]
+            return _one_line(str(own(v))[:MAX_TEXT])
         except Unreadable:
             return GONE
         except Exception as e:  # noqa: BLE001 - of a user's own code: it says so in the place of the value
-            return f"<{getattr(own, '__name__', 'printer')}: {type(e).__name__}: {e}>"
+            said = _one_line(str(e)[:SHOWN_TEXT])
+            return f"<{getattr(own, '__name__', 'printer')}: {type(e).__name__}: {said}>"
 
     def _built_in(self, v: Value, depth: int) -> str:
         try:
@@ -193,6 +195,12 @@ class Printer:
 
     def _aimed(self, t: VType, address: int, v: Value, depth: int) -> str:
         return self.text(Value(t, address, v.memory, self), depth + 1) if address and t.size else f"{address:#x}"
+
+
+def _one_line(text: str) -> str:
+    """What a user's printer made: texts of the program may be in it, which must not look like events, or command a
+    terminal."""
+    return visible(text).replace("\n", "\\n")
 
 
 # --- scalars and texts ------------------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def _callers(found: Found, maps: Mapping[str, Any]) -> tuple[str, list[Row], dic
 def _frame(f: Any, found: Found) -> Row:
     go = stacks.subject(f)
     source = f"{f.file}:{f.line}" if f.line else ""
-    here = go is not None and go.function == found.subject.function
+    here = go is not None and stacks.is_named(go.function, found.subject.function)
     return Row(f"        {stacks.named(f)}{' (inlined)' if f.inlined else ''}{_at(source)}", None if here else go)
 
 

@@ -52,7 +52,7 @@ def text(found: Found, steps: Sequence[str]) -> str:
 
 def ends(found: Found) -> tuple[Point, Point]:
     name = found.subject.function
-    return Point(name, (found.entry,)), Point(f"{name}%return", (found.back,))
+    return Point(name, (found.entry,), found.who), Point(f"{name}%return", (found.back,), found.who)
 
 
 def _entered(found: Found, step: str) -> list[str]:
@@ -89,7 +89,8 @@ def _span(found: Found, who: Who) -> str:
     s = found.subject
     first, last = ends(found)
     by_probe = ["--nested", first.probe, "to", last.probe]
-    words = ["probescope", "span", *([s.function, "-x", s.binary] if s.plain and s.binary else by_probe)]
+    named = s.binary and not s.function.startswith("0x")
+    words = ["probescope", "span", *([s.function, "-x", s.binary] if named else by_probe)]
     return shlex.join([*words, *_whose(who)])
 
 
@@ -98,7 +99,7 @@ def _graph(found: Found, who: Who) -> str:
     if s.kernel:
         words = [s.function, "--depth", "2"]
     else:
-        words = ["-x", s.binary, s.function, *(c.function for c in found.calls)]
+        words = ["-x", s.binary, found.root, *(c.function for c in found.calls)]
     return shlex.join(["probescope", "graph", *words, "--callers", *_whose(who)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from probescope.debuginfo.demangle import demangle
+from probescope.debuginfo.demangle import demangle, without_parameters
 from probescope.frozen import dataclass
 from probescope.views.peel.subject import Subject
 
@@ -45,8 +45,14 @@ def beyond(frames: Sequence[Frame], function: str) -> Sequence[Frame]:
 
 
 def _is(frame: Frame, function: str) -> bool:
-    shown = demangle(frame.symbol)
-    return function in {frame.symbol, shown} or function.startswith("0x") or shown.startswith(function)
+    return function.startswith("0x") or is_named(frame.symbol, function)
+
+
+def is_named(symbol: str, function: str) -> bool:
+    """Whether ``function`` is a name of it, with or without parameters, and what a template was made for."""
+    shown = demangle(symbol)
+    plain = without_parameters(shown)
+    return function in {symbol, shown, plain, plain.partition("<")[0]} or shown.startswith(function)
 
 
 def caller(frames: Sequence[Frame]) -> Caller:

@@ -68,7 +68,8 @@ class Argument:
 @dataclass(frozen=True, slots=True)
 class Found:
     """A subject as this machine has it. ``result``: ``None`` of functions that return nothing. ``guessed``: nothing
-    declares the arguments. ``calls``: functions that its code calls, in the same file; ``outside``: in others."""
+    declares the arguments. ``calls``: functions that its code calls, in the same file; ``outside``: in others.
+    ``who``: what tells apart who calls it; ``symbol``: that of its code."""
 
     subject: Subject
     entry: str
@@ -79,6 +80,13 @@ class Found:
     notes: tuple[str, ...] = ()
     calls: tuple[Subject, ...] = ()
     outside: tuple[Subject, ...] = ()
+    who: str = "tid"
+    symbol: str = ""
+
+    @property
+    def root(self) -> str:
+        """Its name for what knows none of C++."""
+        return self.symbol if self.symbol and self.subject.plain else self.subject.function
 
 
 def declared(site: Site, lines: Sequence[str]) -> tuple[Argument, ...]:

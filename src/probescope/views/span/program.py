@@ -28,17 +28,18 @@ def nested(
     """Of a start and an end that may come again before the end of the one before: the innermost start belongs to the
     next end. ``by``: an expression at the start that totals are kept apart by; ``condition`` likewise chooses.
     ``before`` the start and ``after`` the end: more statements of the same clauses, whose time is not counted."""
-    keep = f" @key[tid, @depth[tid]] = {by};" if by else ""
-    key = "@key[tid, @depth[tid]]" if by else "0"
-    forget = " delete(@key, (tid, @depth[tid]));" if by else ""
-    begin = f"@depth[tid]++;{keep} @start[tid, @depth[tid]] = nsecs;"
-    over = "if (@depth[tid] == 1) { delete(@depth, tid); } else { @depth[tid]--; }"
+    w = _who((first, last))
+    keep = f" @key[{w}, @depth[{w}]] = {by};" if by else ""
+    key = f"@key[{w}, @depth[{w}]]" if by else "0"
+    forget = f" delete(@key, ({w}, @depth[{w}]));" if by else ""
+    begin = f"@depth[{w}]++;{keep} @start[{w}, @depth[{w}]] = nsecs;"
+    over = f"if (@depth[{w}] == 1) {{ delete(@depth, {w}); }} else {{ @depth[{w}]--; }}"
     return (
         f"{_limits()}\n"
         f"{first.probe}{_predicate(condition)} {{ {' '.join([*before, begin])} }}\n"
-        f"{last.probe} /@depth[tid]/ {{ $now = nsecs; $ns = $now - @start[tid, @depth[tid]];\n"
+        f"{last.probe} /@depth[{w}]/ {{ $now = nsecs; $ns = $now - @start[{w}, @depth[{w}]];\n"
         f"  {_sum('0', '1', key, '$ns')}\n"
-        f"  delete(@start, (tid, @depth[tid]));{forget}\n"
+        f"  delete(@start, ({w}, @depth[{w}]));{forget}\n"
         f"  {' '.join([over, *after])} }}\n"
         f"{_end(['depth', 'start', *(['key'] if by else [])])}"
     )
@@ -46,21 +47,27 @@ def nested(
 
 def legs(points: Sequence[Point], by: str = "", condition: str = "") -> str:
     """Of points that a thread passes one after the other; who passes the first again begins anew."""
-    keep = f" @key[tid] = {by};" if by else ""
-    key = "@key[tid]" if by else "0"
+    w = _who(points)
+    keep = f" @key[{w}] = {by};" if by else ""
+    key = f"@key[{w}]" if by else "0"
     last = len(points) - 1
     out = [_limits()]
-    out.append(f"{points[0].probe}{_predicate(condition)} {{ $now = nsecs; @at[tid] = 1; @t[tid] = $now; ")
-    out[-1] += f"@t0[tid] = $now;{keep} }}"
+    out.append(f"{points[0].probe}{_predicate(condition)} {{ $now = nsecs; @at[{w}] = 1; @t[{w}] = $now; ")
+    out[-1] += f"@t0[{w}] = $now;{keep} }}"
     for i, p in enumerate(points[1:], 1):
-        leg = _sum("@at[tid] - 1", str(i), key, "$ns")
-        after = f"@at[tid] = {i + 1}; @t[tid] = $now;"
+        leg = _sum(f"@at[{w}] - 1", str(i), key, "$ns")
+        after = f"@at[{w}] = {i + 1}; @t[{w}] = $now;"
         if i == last:
-            whole = f" $all = $now - @t0[tid]; {_sum(str(WHOLE), str(WHOLE), key, '$all')}" if last > 1 else ""
-            gone = " delete(@key, tid);" if by else ""
-            after = f"{whole} delete(@at, tid); delete(@t, tid); delete(@t0, tid);{gone}"
-        out.append(f"{p.probe} /@at[tid]/ {{ $now = nsecs; $ns = $now - @t[tid];\n  {leg}\n  {after} }}")
+            whole = f" $all = $now - @t0[{w}]; {_sum(str(WHOLE), str(WHOLE), key, '$all')}" if last > 1 else ""
+            gone = f" delete(@key, {w});" if by else ""
+            after = f"{whole} delete(@at, {w}); delete(@t, {w}); delete(@t0, {w});{gone}"
+        out.append(f"{p.probe} /@at[{w}]/ {{ $now = nsecs; $ns = $now - @t[{w}];\n  {leg}\n  {after} }}")
     return "\n".join([*out, _end(["at", "t", "t0", *(["key"] if by else [])])])
+
+
+def _who(points: Sequence[Point]) -> str:
+    """Threads, or goroutines where all points can tell them."""
+    return points[0].who if len({p.who for p in points}) == 1 else "tid"
 
 
 def _limits() -> str:

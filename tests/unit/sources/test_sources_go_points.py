@@ -1,0 +1,51 @@
+"""Return probes kill programs of Go: commands have probes at each place where a function returns instead."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+
+from probescope.debuginfo.binary import Binary
+from probescope.errors import ProbeError
+from probescope.sources import go_points
+from probescope.views.span import program
+from probescope.views.span.points import between
+from probescope.views.whois.subjects import program as opened
+from tests.support import values_programs
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return values_programs.go(tmp_path_factory.mktemp("points"))
+
+
+def function(shop: str) -> str:
+    """The first method of a pointer, as nm shows it: its name has a star and parentheses."""
+    names = subprocess.run(["go", "tool", "nm", shop], capture_output=True, text=True, check=True).stdout
+    found = re.search(r" T (main\.\S*)$", names, re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+def test_no_return_probe_on_go(shop: str) -> None:
+    binary = Binary(shop)
+    name = function(shop)
+    found = go_points.of(binary, name)
+    assert found is not None
+    with pytest.raises(ProbeError, match="is a function of Go: a return probe there kills the program"):
+        go_points.check_return(binary, found.entry)
+    assert go_points.of(binary, "main.nothing") is None
+    binary.close()
+
+
+def test_span_of_a_function_of_go_ends_at_its_returns(shop: str) -> None:
+    """Kept apart by goroutine: one may go on in another thread."""
+    of = opened(shop)
+    points = between([function(shop)], of)
+    of.binary.close()
+    text = program.nested(points[0], points[1])
+    assert "uretprobe" not in text
+    assert '@start[reg("r14"), @depth[reg("r14")]]' in text
+    assert "tid" not in text

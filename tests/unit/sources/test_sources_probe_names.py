@@ -1,0 +1,26 @@
+"""Names of events: different functions have different ones, also on one command."""
+
+from __future__ import annotations
+
+from probescope.lang.probe.parser import parse
+from probescope.model.probe_found import FoundProbe
+from probescope.sources.probe_names import named
+
+
+def name(definition: str, beside: list = []) -> str:  # noqa: B006 - never changed
+    d = parse(definition)
+    found = FoundProbe("/bin/x", "", 16, False, (), d.place.function)
+    return named(d, [found], lambda *_: False, beside=beside)[0].event
+
+
+def test_operators_have_words() -> None:
+    """Signs alone would all be one name."""
+    events = [name(f"V::operator{o}") for o in ("*", "[]")]
+    assert events == [f"V__operator_{w}" for w in ("star", "index")]
+    assert name("my_operator") == "my_operator"
+
+
+def test_the_same_name_twice_on_one_command_gets_a_number() -> None:
+    d = parse("work")
+    first = named(d, [FoundProbe("/bin/x", "", 16, False, (), "work")], lambda *_: False)
+    assert [first[0].event, name("work", first)] == ["work", "work_1"]
