@@ -49,3 +49,15 @@ def test_span_of_a_function_of_go_ends_at_its_returns(shop: str) -> None:
     assert "uretprobe" not in text
     assert '@start[reg("r14"), @depth[reg("r14")]]' in text
     assert "tid" not in text
+
+
+def test_a_text_of_go_ends_where_the_next_begins(shop: str) -> None:
+    """They have no NUL: one would go on through all the others."""
+    from probescope.debuginfo.messages import Pattern
+    from probescope.views.whois import search
+
+    of = opened(shop)
+    found = search.messages(of, Pattern("slice bounds out of range"))
+    of.binary.close()
+    assert found
+    assert max(len(f.what) for f in found) < 120

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from probescope.lang.probe.parser import parse
-from probescope.model.probe_found import FoundProbe
+from probescope.model.probe_found import FoundProbe, ProbeEvent
 from probescope.sources.probe_names import named
 
 
-def name(definition: str, beside: list = []) -> str:  # noqa: B006 - never changed
+def name(definition: str, beside: list[ProbeEvent] = []) -> str:  # noqa: B006 - never changed
     d = parse(definition)
     found = FoundProbe("/bin/x", "", 16, False, (), d.place.function)
     return named(d, [found], lambda *_: False, beside=beside)[0].event

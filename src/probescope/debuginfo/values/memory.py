@@ -47,6 +47,8 @@ class Memory:
             if found is not None and len(found) == size and any(found):
                 self.late = True
                 return found
+            if found is None and s is not self._segments[0] and self._later(self._segments[0].address, 1):
+                raise Unreadable(f"there is no memory at {s.address:#x}")  # the process is there, and has none
         return s.data[at : at + size]
 
     def taken(self, address: int, size: int) -> bytes:

@@ -24,6 +24,8 @@ MAX_ITEMS = 16
 MAX_MEMBERS = 32
 MAX_VALUES = 400
 SHOWN_TEXT = 128
+PATIENCE = 0.5
+"""Seconds of a user's printer."""
 GONE = "?"
 """What could not be read."""
 
@@ -57,8 +59,12 @@ class Printer:
         return self._built_in(v, depth)
 
     def _by_user(self, own: registry.Print, v: Value) -> str:
+        from probescope.kernel.patience import limited
+
         try:
-            return _one_line(str(own(v))[:MAX_TEXT])
+            with limited(PATIENCE):
+                said = str(own(v))
+            return _one_line(said[:MAX_TEXT])
         except Unreadable:
             return GONE
         except Exception as e:  # noqa: BLE001 - of a user's own code: it says so in the place of the value

@@ -47,10 +47,17 @@ class Unused:
 def messages(image: Image, pattern: Pattern, most: int = 10) -> list[Finding | Unused]:
     """Best messages first, for each the places in the order of addresses."""
     out: list[Finding | Unused] = []
-    for match in found(pattern, _texts(image.refs), most):
+    for match in found(pattern, _texts(image.refs, _is_go(image)), most):
         used = list(_uses(image, match))
         out += used or [Unused(image, match.text, match.address, match.whole, match.letters)]
     return out
+
+
+def _is_go(image: Image) -> bool:
+    from probescope.debuginfo.gopclntab import SECTIONS
+
+    binary = getattr(image, "binary", None)
+    return binary is not None and any(binary.elf.section(n) is not None for n in SECTIONS)
 
 
 def good(f: Finding | Unused) -> bool:
@@ -71,17 +78,23 @@ def best(found: list[Finding | Unused], most: int) -> list[Finding | Unused]:
     return [f for f in kept if (f.image.title, f.what) in chosen]
 
 
-def _texts(refs: Crossrefs) -> Iterator[tuple[int, str]]:
+def _texts(refs: Crossrefs, go: bool = False) -> Iterator[tuple[int, str]]:
     import numpy as np
 
     spans = {s.start: s for s in refs.spans if not s.code}
     for span in spans.values():
         both = (refs.targets, refs.pointed)
         inside = [c[(c >= np.uint64(span.start)) & (c < np.uint64(span.end))] for c in both]
-        for address in np.unique(np.concatenate(inside)).tolist():
+        known = np.unique(np.concatenate(inside)).tolist()
+        for address, after in zip(known, [*known[1:], span.end], strict=False):
             text = _text(span, address)
             if text is not None:
-                yield address, text
+                yield address, _cut(text, after - address) if go else text
+
+
+def _cut(text: str, size: int) -> str:
+    """Texts of Go end in nothing: where the next one begins."""
+    return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
 
 
 def _text(span: Span, address: int) -> str | None:
