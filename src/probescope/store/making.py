@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from probescope.errors import LimitError, ProbescopeError
 from probescope.store.duck import connect, told
 
 if TYPE_CHECKING:
@@ -27,9 +28,20 @@ def make(
         with told():
             db.execute(f"set checkpoint_threshold = '{NEVER}'")
             _walk(path, db, step, search)
+        _written(db)
     finally:
         with told():
             db.close()
+
+
+def _written(db: duckdb.DuckDBPyConnection) -> None:
+    """Closing does it, too, and keeps to itself that there was no room."""
+    try:
+        with told():
+            db.execute("checkpoint")
+    except ProbescopeError as e:
+        hints = ["XDG_CACHE_HOME=FOLDER names a folder with more room"]
+        raise LimitError(f"the store cannot be written: {e.what}", hints=hints) from e
 
 
 def _walk(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from weakref import WeakSet
 
@@ -87,8 +88,11 @@ class Stores:
 
     def interrupt(self) -> None:
         """Ends the queries that run, from another thread."""
+        import duckdb
+
         for cursor in tuple(self._cursors):
-            cursor.interrupt()
+            with suppress(duckdb.ConnectionException):  # it is closed, and somebody still has it
+                cursor.interrupt()
 
     def write_parquet(self, sql: str, file: BinaryIO) -> int:
         """What a query finds, as Parquet: the number of rows. Raises as ``query`` does."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -262,6 +263,18 @@ def test_a_killed_build_leaves_nothing_that_matters(traced: str, own_cache: Path
     assert cache.store_of(traced).built
     with Asked([(traced, 0)]) as asked:
         assert asked.query("select count(*) from event").value() == len(EVENTS)
+
+
+def test_a_store_that_does_not_fit_is_told_and_not_kept(traced: str, own_cache: Path) -> None:
+    """It was once kept as it was: without tables, and for good."""
+    command = (
+        f"ulimit -f 500; exec {shlex.quote(sys.executable)} -m probescope query -q {shlex.quote(traced)} 'select 1'"
+    )
+    done = subprocess.run(["sh", "-c", command], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [p.name for p in own_cache.rglob("*.duckdb*")] == []
 
 
 def test_no_cache_is_no_reason_to_fail(traced: str, monkeypatch: pytest.MonkeyPatch) -> None:
