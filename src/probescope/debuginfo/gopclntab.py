@@ -76,9 +76,13 @@ class GoTable:
         if many < 3:
             return
         numbers = struct.unpack_from(f"<{many}{code}", self._data, self._table)
+        left = 4 * len(self._data)  # names that lie in each other would be more than memory holds
         for i in range(0, many - 2, 2):
             start, record, end = numbers[i], numbers[i + 1] + (self._table if self._version > 12 else 0), numbers[i + 2]
             name = self._name(record)
+            left -= len(name)
+            if left < 0:
+                return
             if name and end > start and end + self._text < 1 << 64:
                 yield GoFunction(name, start + self._text, end - start, record)
 

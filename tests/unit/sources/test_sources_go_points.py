@@ -61,3 +61,20 @@ def test_a_text_of_go_ends_where_the_next_begins(shop: str) -> None:
     of.binary.close()
     assert found
     assert max(len(f.what) for f in found) < 120
+
+
+def test_names_that_lie_in_each_other_do_not_fill_memory() -> None:
+    """100,000 functions of a damaged table, all of one name of 4 KB: 400 MB of names in a file of 0.8 MB."""
+    import struct
+
+    from probescope.debuginfo.gopclntab import read
+
+    n = 100_000
+    head = struct.pack("<IHBB8Q", 0xFFFFFFF1, 0, 1, 8, n, 0, 0x400000, 72, 0, 0, 0, 72 + 4096)
+    rows = b"".join(struct.pack("<II", i * 16, 8 * n + 16) for i in range(n)) + struct.pack("<I", n * 16)
+    record = bytes(8) + struct.pack("<II", 0, 1) * 4 + bytes(64)
+    data = head + b"a" * 4095 + b"\0" + rows + record
+    table = read(data, 0x400000)
+    assert table is not None
+    names = sum(len(f.name) for f in table.functions)
+    assert 0 < names <= 4 * len(data)
