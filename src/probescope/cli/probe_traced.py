@@ -4,7 +4,6 @@ here. So it goes where programs in the kernel are not permitted, or where the ke
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -53,9 +52,10 @@ def built(
 def _sites(found: Sequence[ProbeEvent]) -> list[Site]:
     from probescope.api import parse_probe, resolve_context
     from probescope.frozen import replace
+    from probescope.kernel.leftovers import owner_prefix
     from probescope.sources import probe_remembered, registry
 
-    group = f"probescope_{os.getpid()}"
+    group = f"{owner_prefix()}probe"  # so doctor and the next run know whose it was
     mine = [replace(e, group=group, event=f"{e.event[:40]}_{i}") for i, e in enumerate(found)]
     probe_remembered.put_all(mine)
     ctx = resolve_context()
