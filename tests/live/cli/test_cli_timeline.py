@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import glob
 import json
 import os
@@ -18,6 +17,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from loops import run_apart
 from timeline_fakes import Socket, busy, made, opened, page_of, serving, ws_of
 
 import probescope
@@ -41,7 +41,7 @@ def talk(url: str, what: Callable[[Socket], Awaitable[Any]]) -> Any:
         async with aiohttp.ClientSession() as session, session.ws_connect(ws_of(url), max_msg_size=0) as ws:
             return await what(Socket(ws))
 
-    return asyncio.run(run())
+    return run_apart(run())
 
 
 def status(url: str, **headers: str) -> tuple[int, str, Any]:
@@ -49,7 +49,7 @@ def status(url: str, **headers: str) -> tuple[int, str, Any]:
         async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as reply:
             return reply.status, await reply.text(), reply.headers
 
-    return asyncio.run(run())
+    return run_apart(run())
 
 
 def test_the_page_needs_the_token(url: str) -> None:
