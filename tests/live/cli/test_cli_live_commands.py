@@ -171,11 +171,12 @@ def test_list_is_quick():
 
 
 def runnable(line: str) -> bool:
-    """Not those that name a script which the reader brings; the demo and the live views have tests of their own, and
+    """Not those that name a script which the reader brings; the demo, live views and servers have their own tests, and
     what needs the reader's own programs or several recordings is compared with perf's. Function graphs, latencies in
     the kernel, histograms and probes on its functions need a kernel that has them: tests/kernels. Spans and arguments
     are of the reader's own programs, messages of the kernel are looked for in its file: they have tests by name."""
     elsewhere = {"demo", "top", "annotate", "diff", "graph", "latency", "hist", "probe", "span", "args", "whois"}
+    elsewhere |= {"peel", "timeline"}
     return words(line)[0] not in elsewhere and not any(w.endswith(".bt") or w == "..." for w in words(line))
 
 
