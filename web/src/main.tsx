@@ -56,5 +56,8 @@ begin().catch(async (e) => {
   const source = await opening.catch(() => null);
   source?.onState(() => {});
   source?.onPush(() => {});
-  tell([e instanceof Error ? e.message : String(e), e instanceof Refused ? e.hint : ""].filter(Boolean).join(" — "), true);
+  tell(
+    [e instanceof Error ? e.message : String(e), e instanceof Refused ? e.hint : ""].filter(Boolean).join(" — "),
+    true,
+  );
 });

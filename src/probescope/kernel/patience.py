@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -14,7 +14,7 @@ class TooLong(Exception):
 
 
 @contextmanager
-def limited(seconds: float) -> Iterator[None]:
+def limited(seconds: float) -> Generator[None]:
     """Raises ``TooLong`` inside of the block after so many seconds of CPU time: setitimer(2), ITIMER_VIRTUAL. Without
     effect in another thread than the main one, which alone gets signals."""
     if threading.current_thread() is not threading.main_thread():

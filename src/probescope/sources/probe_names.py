@@ -12,13 +12,13 @@ from probescope.model.probe_found import FoundProbe, ProbeEvent
 
 MAX_NAME = 64
 _OPERATOR = re.compile(r"(?<!\w)operator\s*(\(\)|[^\w\s(]+)")
-_OPERATORS = {
+_WORDS = {
     "()": "call", "[]": "index", "+": "plus", "-": "minus", "*": "star", "/": "slash", "%": "percent", "^": "xor",
     "&": "and", "|": "or", "~": "not", "!": "no", "=": "assign", "<": "less", ">": "more", "==": "equal",
     "!=": "differ", "<=": "most", ">=": "least", "<=>": "order", "&&": "both", "||": "either", "<<": "left",
     ">>": "right", "++": "inc", "--": "dec", "->": "arrow", "->*": "member", ",": "comma",
 }  # fmt: skip
-_OPERATORS |= {f"{o}=": f"{_OPERATORS[o]}_assign" for o in ("+", "-", "*", "/", "%", "^", "&", "|", "<<", ">>")}
+_OPERATORS = _WORDS | {f"{o}=": f"{_WORDS[o]}_assign" for o in ("+", "-", "*", "/", "%", "^", "&", "|", "<<", ">>")}
 _NOT = re.compile(r"[^A-Za-z0-9_]")
 
 
