@@ -212,7 +212,8 @@ class ScriptView:
             out.append(parts.branches(b, which))
         there = shown & recording.events[kind].sampled & b.numbers.keys()
         out += [self._alike(b.numbers[field][which], parts.page) for field in parts.PAGES if field in there]
-        if "bpf-output" in shown and b.raw is not None and not recording.events[kind].fields:
+        told_by_program = kind < len(attrs) and (attrs[kind].type, attrs[kind].config) == parts.BPF_OUTPUT
+        if "bpf-output" in shown and b.raw is not None and told_by_program:
             out.append(parts.dumped(b.raw, which))
         return out
 

@@ -49,6 +49,10 @@ def number(numbers: Mapping[str, Column], name: str) -> Column:
     return numbers[name]
 
 
+BPF_OUTPUT = (1, 10)
+"""PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT: raw bytes of others (the kernel pads them) are not printed."""
+
+
 def dumped(raw: Ragged, which: Column) -> list[bytes]:
     """The bytes that a program in the kernel has written."""
     return [_dump(bytes(raw.piece(i))) for i in which.tolist()]
