@@ -131,7 +131,8 @@ def test_collect_interrupt_before_anything_is_attached() -> None:
         _, err = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert b"Traceback" not in err
+    # before our first line it is Python that says what it was about to import
+    assert b"Traceback" not in err or b"/probescope/" not in err
 
 
 def test_collect_nohup_goes_on() -> None:

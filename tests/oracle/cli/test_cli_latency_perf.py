@@ -19,7 +19,7 @@ NEXT = re.compile(r" next_pid=(\d+) next_prio=")
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
     path = tmp_path_factory.mktemp("latency") / "perf.data"
-    command = [sys.executable, "-c", "import time\nfor _ in range(50): time.sleep(0.002)"]
+    command = ["sh", "-c", "ls -lR /usr/share/doc | cat > /dev/null"]  # two that wait for each other
     events = ["-e", "sched:sched_waking", "-e", "sched:sched_switch", "-c", "1", "-a"]
     made = [sys.executable, "-m", "probescope", "record", *events, "-o", str(path), "--", *command]
     subprocess.run(made, check=True, capture_output=True, timeout=60)

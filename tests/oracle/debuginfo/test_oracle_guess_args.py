@@ -131,7 +131,7 @@ def test_values_say_what_they_look_like(folder: Path, capsys: pytest.CaptureFixt
         (["0xzz", "-x", "ls"], "not an address"),
         (["0x7fffffff", "-x", "ls"], "nothing at"),
         (["vfs_read", "-p", "1"], "-x FILE"),
-        (["no_such_function_anywhere"], "nothing declares"),
+        (["no_such_function_anywhere"], "there is no function no_such_function_anywhere"),
         (["main", "-x", "/etc/passwd"], "ELF"),
     ],
 )
