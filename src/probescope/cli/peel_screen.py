@@ -20,6 +20,7 @@ from textual.widgets import DataTable, Footer, Input, Static
 from probescope.cli.peel import Peeling, save
 from probescope.cli.peel_measure import Measuring
 from probescope.cli.peel_measure import found as find
+from probescope.cli.stopped import survives_stops
 from probescope.errors import ProbescopeError
 from probescope.model.visible import printable
 from probescope.views.peel.program import STEPS, TOGETHER, Who
@@ -103,6 +104,7 @@ class Screen(App[int]):
         table = self._find(DataTable)
         table.add_column("")
         table.focus()
+        survives_stops(self)
         self._look(TOGETHER)
 
     def _find(self, kind: type[DataTable[Text]]) -> DataTable[Text]:

@@ -10,16 +10,21 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from textual.app import App
 
 Handler = Callable[[int, FrameType | None], Any]
 
 
-def survives_stops(repaint: Callable[[], object]) -> None:
-    """To be called in the main thread once the driver has set its handlers. ``repaint`` is called after SIGSTOP and
-    SIGCONT, as a signal handler is."""
+def survives_stops(screen: App[Any]) -> None:
+    """To be called when the screen is mounted: the driver has set its handlers by then."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
     leave, enter = signal.getsignal(signal.SIGTSTP), signal.getsignal(signal.SIGCONT)
-    if not callable(leave) or not callable(enter):
+    if screen.is_headless or not callable(leave) or not callable(enter):
         return
     left = False
 
@@ -34,7 +39,7 @@ def survives_stops(repaint: Callable[[], object]) -> None:
             left = False
             enter(number, frame)
         else:
-            repaint()
+            loop.call_soon_threadsafe(lambda: screen.refresh(layout=True))
 
     signal.signal(signal.SIGTSTP, stops)
     signal.signal(signal.SIGCONT, goes_on)

@@ -201,8 +201,7 @@ class Screen(App[int]):
         loop = asyncio.get_running_loop()
         for s in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(s, self.action_leave)
-        if not self.is_headless:
-            survives_stops(lambda: loop.call_soon_threadsafe(lambda: self.refresh(layout=True)))
+        survives_stops(self)
         self._thread.start()
 
     def present(self, snapshot: Snapshot, view: View) -> None:
