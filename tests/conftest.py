@@ -22,6 +22,11 @@ settings.load_profile("probescope")
 # ignored in background jobs of scripts, and then in every program that a test starts and interrupts
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# what the caller's shell says of terminals is not what is tested: a test that wants a setting sets it
+for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "PAGER"):
+    os.environ.pop(name, None)
+os.environ["TERM"] = "xterm-256color"
+
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
 sys.path.insert(0, str(TESTS / "support"))

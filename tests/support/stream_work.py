@@ -20,7 +20,7 @@ for i in range(400):
 for i in range({PARENTS}):
     os.getppid()
 for i in range({SLEEPS}):
-    time.sleep(0.002)
+    time.sleep(0.02)
 for i in range({SPAWNS}):
     os.spawnv(os.P_WAIT, "/bin/true", ["true"])
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import time
@@ -231,17 +232,22 @@ def test_collect_print_clear_zero() -> None:
     assert [line for line in done.lines if line] == ["@a[2]: 3", "@a[1]: 5", "@b[1]: 0", "@a[7]: 1", "@b[1]: 0"]
 
 
-def test_collect_intervals_print_and_clear() -> None:
-    """An interval sees what happened since the last one: the sums of all prints are all calls, none lost or doubled."""
+def test_collect_print_and_clear() -> None:
+    """What is printed and cleared again and again: each print has what happened since the last one, none lost or
+    doubled. The program is asked by a system call of this test, which goes on when it was answered."""
     program = (
-        f"{GETPPID.replace('cpid', '$1')} {{ @n = count(); }} interval:ms:20 {{ print(@n); clear(@n); }} "
-        "END { print(@n); clear(@n); }"
+        f"{GETPPID.replace('cpid', '$1')} {{ @n = count(); }} "
+        'tracepoint:syscalls:sys_enter_getpgid /pid == $1/ { print(@n); clear(@n); printf("cleared\\n"); }'
     )
-    with Waiting(work(), "getppid", "200000", stay=True) as target, Running(program, str(target.pid)) as session:
-        target.go()
+    asked = [700 + i for i in range(20)]
+    with Running(program, str(os.getpid())) as session:
+        for i, calls in enumerate(asked, start=1):
+            for _ in range(calls):
+                os.getppid()
+            os.getpgid(0)
+            assert session.out.until(re.compile(rf"(cleared\n[^c]*){{{i}}}"))
         done = session.stop()
-    counts = [int(line.split(": ")[1]) for line in done.lines if line.startswith("@n")]
-    assert sum(counts) == pytest.approx(200000, rel=0.01)
+    assert [int(line.split(": ")[1]) for line in done.lines if line.startswith("@n")] == asked
 
 
 def test_collect_dry_run() -> None:

@@ -97,12 +97,18 @@ def text(output: str) -> list[str]:
         ("--percent-limit", "5"),
         ("--no-children", "--max-stack", "3"),
         ("--no-children", "-g", "none", "--symbol-filter", "lea"),
-        ("--no-children", "-g", "none", "-s", "time", "--ns"),
     ],
     ids=" ".join,
 )
 def test_the_same_text_of_stacks(stacks: str, args: tuple[str, ...]) -> None:
     ours, theirs = both(stacks, "--dsos", "work", *args)
+    assert text(ours) == text(theirs)
+    assert len(text(ours)) > 12
+
+
+def test_the_same_text_of_slices_of_time(stacks: str) -> None:
+    """Of all objects: perf leaves a whole slice out whose first sample ``--dsos`` does not name."""
+    ours, theirs = both(stacks, "--no-children", "-g", "none", "-s", "time", "--ns")
     assert text(ours) == text(theirs)
     assert len(text(ours)) > 12
 
