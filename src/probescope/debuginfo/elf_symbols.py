@@ -189,6 +189,11 @@ class SymbolTable:
                 return [j for j in same if address < start + size[j]] or same
         return []
 
+    def extents(self) -> Iterator[tuple[int, int]]:
+        """Start and size (0: up to the next one) of all that ``covering`` knows, in rising order."""
+        starts, size = self._index(), self._column("size")
+        return ((start, size[i]) for start, i in zip(starts, self._order, strict=True))
+
     def _index(self) -> list[int]:
         """Starts of all functions, and of untyped names that lie in code: what assembly leaves (but no mapping symbols
         such as $x)."""

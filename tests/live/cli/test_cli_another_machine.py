@@ -53,6 +53,18 @@ def test_stacks_of_another_machine(recorded: Path, tmp_path: Path) -> None:
     assert there.stdout == here.stdout
 
 
+def test_functions_that_assembly_left_without_a_size(tmp_path: Path) -> None:
+    """The loader begins in one, and each first touch of a page in it has that for its outermost frame."""
+    (tmp_path / "nothing").mkdir()
+    path = tmp_path / "faults.data"
+    options = ("-e", "page-faults:u", "-c", "1", "--call-graph", "dwarf,16384")
+    run("record", "-q", *options, "-o", str(path), "--", "/bin/true", home=tmp_path)
+    look = ("report", "-i", str(path), "--no-inline")
+    here = run(*look, home=tmp_path).stdout
+    assert run(*look, "--symfs", str(tmp_path / "nothing"), home=tmp_path).stdout == here
+    assert "ld-linux" in here or "ld-musl" in here
+
+
 def test_without_what_lies_beside_it(recorded: Path, tmp_path: Path) -> None:
     """The test above can fail: nothing is known then."""
     (tmp_path / "nothing").mkdir()

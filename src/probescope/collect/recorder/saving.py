@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from probescope.collect.recorder.hits import HitFile, Hits
 from probescope.collect.recorder.kernel_id import KERNEL, kernel_build_id
@@ -192,17 +193,17 @@ def _at(elf: ElfFile, f: HitFile) -> Iterator[tuple[int, tuple[int, str]]]:
 def _all_of(elf: ElfFile, path: str) -> Iterator[tuple[int, tuple[int, str]]]:
     look = _Names(elf, path)
     sizes: dict[int, int] = {}
-    for symbol in look.tables:
-        if symbol.is_function and symbol.is_defined and symbol.size:
-            sizes.setdefault(symbol.address, symbol.size)
+    for start, size in chain.from_iterable(table.extents() for table in look.tables.tables):
+        if not sizes.get(start):
+            sizes[start] = size
         if len(sizes) >= _MOST_WHOLE:
             break
     sizes |= look.stubs
     for address, size in sizes.items():
         found = look.names.at(address)
-        start = elf.to_offset(address)
-        if start is not None and found is not None and found[1] == address:
-            yield start, (size, found[0])
+        place = elf.to_offset(address)
+        if place is not None and found is not None and found[1] == address:
+            yield place, (size, found[0])
 
 
 class _Names:
