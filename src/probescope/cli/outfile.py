@@ -11,6 +11,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
 from probescope.errors import UsageError
+from probescope.kernel.wholefile import beside, new
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -25,7 +26,7 @@ class OutFile:
         self.size = 0
         self._packed = packed
         self._whole = False
-        self._part = "" if _streams(name) else f"{name}.part{os.getpid()}"
+        self._part = "" if _streams(name) else beside(name)
         self._apart = seeks and (packed or not self._part)  # written elsewhere first
 
     def __enter__(self) -> Self:
@@ -40,7 +41,7 @@ class OutFile:
         if self.name == "-":
             return sys.stdout.buffer
         try:
-            return open(self._part or self.name, "w+b" if self._part else "wb")
+            return open(self._part, "w+b", opener=new) if self._part else open(self.name, "wb")
         except OSError as e:
             raise UsageError(f"cannot write {self.name}: {e.strerror}") from e
 

@@ -21,13 +21,13 @@ def folder() -> str:
 
 def save(name: str, text: str) -> None:
     """Raises UsageError."""
+    from probescope.kernel.wholefile import whole_file
+
     path = _path(name)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        part = f"{path}.part{os.getpid()}"
-        with open(part, "w", encoding="utf-8", errors="surrogateescape") as f:
-            f.write(text.strip() + "\n")
-        os.replace(part, path)
+        with whole_file(path) as f:
+            f.write(text.strip().encode("utf-8", "surrogateescape") + b"\n")
     except OSError as e:
         raise UsageError(f"cannot write {path}: {e.strerror}") from e
 

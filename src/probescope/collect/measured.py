@@ -9,13 +9,13 @@ what is not of the form below is as good as not there. A cache that cannot be wr
 
 from __future__ import annotations
 
-import contextlib
 import os
 from typing import Any
 
 from probescope.collect.measure import Measured
 from probescope.kernel.host import host
 from probescope.kernel.machine import sysctl
+from probescope.kernel.wholefile import whole_file
 from probescope.plan.costs import Cost
 
 _MOST_BYTES = 1 << 20
@@ -65,15 +65,11 @@ def save(measured: Measured) -> bool:
     import json
 
     target = path()
-    mine = f"{target}.{os.getpid()}"
     text = json.dumps({**_key(), **measured.to_json()}, indent=1)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(mine, "w", encoding="utf-8") as f:
-            f.write(text + "\n")
-        os.replace(mine, target)
+        with whole_file(target) as f:
+            f.write(text.encode() + b"\n")
     except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(mine)
         return False
     return True

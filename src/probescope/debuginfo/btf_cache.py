@@ -164,14 +164,10 @@ def _save_index(file: str, types: memoryview[int], index: Index) -> None:
         body.extend((kind, len(group)))
         body.extend(group)
     head = _HEAD.pack(_MAGIC, zlib.crc32(memoryview(body)), len(index.starts), len(index.groups), len(types))
-    temporary = f"{file}.{os.getpid()}"
+    from probescope.kernel.wholefile import whole_file
+
     with contextlib.suppress(OSError):
         os.makedirs(os.path.dirname(file), mode=0o700, exist_ok=True)
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            with os.fdopen(fd, "wb") as out:
-                out.write(head)
-                out.write(memoryview(body))
-            os.replace(temporary, file)
-        except OSError:
-            os.unlink(temporary)
+        with whole_file(file, own=True) as out:
+            out.write(head)
+            out.write(memoryview(body))

@@ -10,7 +10,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 
 from probescope.collect.ftrace import about
@@ -33,6 +33,7 @@ from probescope.kernel.machine import online_cpus, possible_cpus
 from probescope.kernel.poller import Poller
 from probescope.kernel.signals import Signals
 from probescope.kernel.watchdog import Watchdog
+from probescope.kernel.wholefile import whole_file
 
 _LOOK_MS = 1000
 """How often all buffers are emptied, however little they hold: what a recorder that is killed leaves behind."""
@@ -165,16 +166,8 @@ class _Run:
 
 def put_together(head: Head, spools: Spools, path: str) -> Recorded:
     """The file, whole or not at all. Raises SessionError where it cannot be written."""
-    part = f"{path}.part{host().getpid()}"
-    with _writing(path):
-        try:
-            with open(part, "wb") as file:
-                write_tracedat(file, head, spools.pages())
-            os.replace(part, path)
-        except OSError:  # the disk is full: half a file only fills it
-            with suppress(OSError):
-                os.unlink(part)
-            raise
+    with _writing(path), whole_file(path, own=True) as file:
+        write_tracedat(file, head, spools.pages())
     return Recorded(path, os.path.getsize(path), spools.bytes, cut=spools.cut)
 
 

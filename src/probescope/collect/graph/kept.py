@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from probescope.errors import UsageError
+from probescope.kernel.wholefile import private
 
 PIECE = 1 << 20
 
@@ -21,7 +22,7 @@ class Kept:
         self.size = 0
         self._cpus: dict[int, BinaryIO] = {}
         try:
-            self._file = open(path, "wb")  # noqa: SIM115 - closed by ``close``
+            self._file = open(path, "wb", opener=private)  # noqa: SIM115 - closed by ``close``
         except OSError as e:
             raise UsageError(f"cannot write {path}: {e.strerror}") from None
 

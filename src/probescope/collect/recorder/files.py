@@ -22,6 +22,7 @@ from probescope.formats.perfdata.pipe_writer import PipeWriter
 from probescope.formats.perfdata.writer import PerfDataWriter, WrittenEvent
 from probescope.formats.symbolfile import SUFFIX
 from probescope.kernel.perf_attr import PerfAttr
+from probescope.kernel.wholefile import private
 
 _SHARED = tuple(name for name, _, _ in FIELDS if name in PerfAttr.__slots__)
 
@@ -29,11 +30,6 @@ _SHARED = tuple(name for name, _, _ in FIELDS if name in PerfAttr.__slots__)
 def written_attr(attr: PerfAttr) -> Attr:
     """As files have it."""
     return Attr(**{name: getattr(attr, name) for name in _SHARED}, flags=attr.flags)
-
-
-def private(path: str, flags: int) -> int:
-    """What was recorded is nobody else's business, as with perf. What is there already stays as it is."""
-    return os.open(path, flags, 0o600)
 
 
 class Files:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from probescope.collect.recorder.files import Files, private
+from probescope.collect.recorder.files import Files
 from probescope.collect.recorder.hits import Hits, hits_of
 from probescope.collect.recorder.opening import SIDE, RingEvent
 from probescope.collect.recorder.request import RecordRequest, Written
@@ -25,6 +25,7 @@ from probescope.formats.perfdata.layout import layout_of
 from probescope.formats.perfdata.meta import BuildId
 from probescope.formats.symbolfile import SUFFIX, SavedFrames, SavedSymbols, write_symbols
 from probescope.kernel.uapi import perf as u
+from probescope.kernel.wholefile import whole_file
 
 _USERS = ("uprobes", "probe", "sdt_", "user_events")
 """Systems of tracepoints that are in programs: their samples have addresses of users."""
@@ -137,5 +138,5 @@ def _symbols(request: RecordRequest, hits: Hits) -> list[SavedSymbols | SavedFra
 
 def _write_symbols(path: str, symbols: Sequence[SavedSymbols | SavedFrames]) -> None:
     """Beside a file that is whole without them."""
-    with suppress(OSError), open(path, "wb", opener=private) as f:
+    with suppress(OSError), whole_file(path, own=True) as f:
         write_symbols(f, symbols)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from probescope.errors import FormatError
 from probescope.formats.tracedat.cut import TraceCut
 from probescope.frozen import dataclass
+from probescope.kernel.wholefile import whole_file
 
 if TYPE_CHECKING:
     from probescope.formats.tracedat.reader import TraceDat
@@ -123,12 +123,9 @@ class _Part:
 
     def written(self, path: str) -> Piece:
         try:
-            with open(f"{path}.part", "wb") as file:
+            with whole_file(path) as file:
                 self._cut.write(file)
-            os.replace(f"{path}.part", path)
         except OSError as e:
-            with suppress(OSError):
-                os.unlink(f"{path}.part")
             raise OSError(e.errno, e.strerror, path) from None
         self.close()
         return Piece(path, self.count, os.path.getsize(path))
