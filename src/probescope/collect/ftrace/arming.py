@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Self
 
+from probescope.collect.ftrace import stats
 from probescope.collect.ftrace.setup import DynamicSetup, EventSetup, Setup
 from probescope.diagnostics import nearest
 from probescope.errors import KernelError, ProbeError, SessionError, UsageError
@@ -224,19 +225,11 @@ class Armed:
 
     def lost(self, cpus: list[int]) -> int:
         """Events that were overwritten or dropped before they could be read."""
-        return self._stats(cpus, "overrun", "commit overrun", "dropped events")
+        return stats.total(self.base, cpus)
 
     def recorded(self, cpus: list[int]) -> int:
         """Events that came, those that were lost among them; none was read yet."""
-        return self._stats(cpus, "entries", "overrun", "commit overrun", "dropped events")
-
-    def _stats(self, cpus: list[int], *names: str) -> int:
-        out = 0
-        for cpu in cpus:
-            stats = tracefs.read(f"per_cpu/cpu{cpu}/stats", self.base)
-            told = dict(line.split(":", 1) for line in stats.splitlines() if ":" in line)
-            out += sum(int(told.get(name, "0")) for name in names)
-        return out
+        return stats.total(self.base, cpus, ("entries", *stats.LOST))
 
     def close(self) -> None:
         if self._instance is not None:

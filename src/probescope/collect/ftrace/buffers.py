@@ -14,6 +14,7 @@ from probescope.collect.ftrace.arming import unused_top
 from probescope.collect.ftrace.choosing import Chosen, Events
 from probescope.collect.ftrace.places import Place
 from probescope.collect.ftrace.record_plan import BufferPlan, CpuLoss, EventChoice, TracePlan
+from probescope.collect.ftrace.stats import DROPPED, numbers
 from probescope.errors import KernelError, PermissionDenied, SessionError, UsageError
 from probescope.kernel import tracefs
 from probescope.kernel.borrowed import Borrowed, tracers_at_work
@@ -233,11 +234,5 @@ class Buffers:
 
 
 def loss_of(buffer: str, cpu: int, stats: str) -> CpuLoss:
-    told = dict(line.split(":", 1) for line in stats.splitlines() if ":" in line)
-    number = {name: int(text) if text.strip().isdigit() else 0 for name, text in told.items()}
-    return CpuLoss(
-        buffer,
-        cpu,
-        number.get("overrun", 0),
-        number.get("dropped events", 0) + number.get("commit overrun", 0),
-    )
+    number = numbers(stats)
+    return CpuLoss(buffer, cpu, number.get("overrun", 0), sum(number.get(name, 0) for name in DROPPED))

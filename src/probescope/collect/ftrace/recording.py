@@ -13,14 +13,15 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 
+from probescope.collect.asked import processes_asked_for
 from probescope.collect.ftrace import about
 from probescope.collect.ftrace.arming import reap_after
 from probescope.collect.ftrace.buffers import Buffers, loss_of
 from probescope.collect.ftrace.guard import Guard, Limits
 from probescope.collect.ftrace.places import Place
 from probescope.collect.ftrace.record_plan import Recorded, RecordPlan, TracePlan
-from probescope.collect.ftrace.refusals import check_processes
 from probescope.collect.ftrace.spools import Spools, check_output, opened
+from probescope.collect.ftrace.stats import numbers
 from probescope.errors import SessionError
 from probescope.formats.tracedat.writer import Head, write_tracedat
 from probescope.frozen import replace
@@ -70,7 +71,7 @@ class _Run:
     def all(self) -> Recorded:
         p = self.plan
         check_output(p.path)
-        check_processes(p.trace.pids)
+        processes_asked_for(p.trace.pids)
         reap()
         if p.command:
             self._child = Child(p.command, user=p.user)
@@ -176,9 +177,7 @@ def _tag(name: str) -> str:
 
 
 def read_events(stats: str) -> int:
-    told = next((line for line in stats.splitlines() if line.startswith("read events:")), "")
-    number = told.partition(":")[2].strip()
-    return int(number) if number.isdigit() else 0
+    return numbers(stats).get("read events", 0)
 
 
 @contextmanager

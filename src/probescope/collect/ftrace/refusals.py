@@ -11,7 +11,6 @@ from probescope.errors import KernelError, PermissionDenied, ProbeError, Probesc
 from probescope.formats.tracing.event_format import parse_event_format
 from probescope.kernel import tracefs
 from probescope.kernel.error_log import last_complaint
-from probescope.kernel.host import host
 from probescope.kernel.machine import possible_cpus
 
 #: Files of which a denial means that functions cannot be traced at all.
@@ -46,13 +45,6 @@ def refused_clock(name: str, base: str) -> UsageError:
     near = nearest(name, known)
     hints = [f"did you mean {near[0]}?"] if near else []
     return UsageError(f"there is no trace clock {name}", hints=[*hints, f"one of {' '.join(known)}"])
-
-
-def check_processes(pids: tuple[int, ...]) -> None:
-    """Threads too. Raises UsageError for one that is not there: nothing would ever be recorded of it."""
-    for pid in pids:
-        if not host().exists(f"/proc/{pid}"):
-            raise UsageError(f"there is no process {pid}", hints=["pgrep -a NAME finds processes"])
 
 
 def refused_cpus(mask: str, e: KernelError) -> ProbescopeError:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from probescope.collect.asked import processes_asked_for
 from probescope.collect.ftrace import about, refusals
 from probescope.collect.ftrace.buffers import Buffers, loss_of
 from probescope.collect.ftrace.places import Place
@@ -29,7 +30,7 @@ _PATIENCE_S = 2.0
 def start(plan: TracePlan, before: Callable[[Buffers], None] = lambda _: None) -> list[Started]:
     """Everything is in place and on when it returns; ``before`` is called while it is off still. Raises what
     ``Buffers`` raises, SessionError where such a trace stands already."""
-    refusals.check_processes(plan.pids)
+    processes_asked_for(plan.pids)
     reap()
     made: list[str] = []
 
@@ -86,7 +87,7 @@ def _listed(buffers: Buffers) -> dict[str, list[str]]:
 
 def change(plan: TracePlan) -> None:
     """`set`: of traces that stand. They go on meanwhile."""
-    refusals.check_processes(plan.pids)
+    processes_asked_for(plan.pids)
     standing = {one.label: one for one in all_started()}
     for b in plan.buffers:
         if b.name not in standing:

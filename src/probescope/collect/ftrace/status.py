@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from probescope.collect.ftrace.stats import LOST, numbers
 from probescope.errors import KernelError
 from probescope.kernel import tracefs
 from probescope.kernel.machine import online_cpus
@@ -59,7 +60,6 @@ def _event(line: str, base: str) -> dict[str, Any]:
 
 
 def _cpu(cpu: int, stats: str) -> dict[str, int]:
-    told = dict(line.split(":", 1) for line in stats.splitlines() if ":" in line)
-    number = {name: int(text) if text.strip().isdigit() else 0 for name, text in told.items()}
-    lost = sum(number.get(name, 0) for name in ("overrun", "commit overrun", "dropped events"))
+    number = numbers(stats)
+    lost = sum(number.get(name, 0) for name in LOST)
     return {"cpu": cpu, "entries": number.get("entries", 0), "bytes": number.get("bytes", 0), "lost": lost}

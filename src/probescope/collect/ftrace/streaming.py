@@ -8,11 +8,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from probescope.collect.asked import processes_asked_for
 from probescope.collect.ftrace.arming import reap_after
 from probescope.collect.ftrace.buffers import Buffers, loss_of
 from probescope.collect.ftrace.guard import Guard, Limits
 from probescope.collect.ftrace.record_plan import CpuLoss, TracePlan
-from probescope.collect.ftrace.refusals import check_processes
 from probescope.errors import KernelError
 from probescope.frozen import replace
 from probescope.kernel import machine, tracefs
@@ -43,7 +43,7 @@ class Stream:
         self._say, self._unlimited = say, plan.unlimited
         self.losses: tuple[CpuLoss, ...] = ()
         try:
-            check_processes(plan.pids)
+            processes_asked_for(plan.pids)
             reap()
             self._child = Child(command, user=user) if command else None
             self._dog = Watchdog(partial(reap_after, host().getpid()))

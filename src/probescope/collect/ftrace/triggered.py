@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Self
 
+from probescope.collect.ftrace import stats
 from probescope.collect.ftrace.arming import reap_after
 from probescope.diagnostics import nearest
 from probescope.errors import KernelError, ProbeError, ProbescopeError
@@ -77,12 +78,7 @@ class Triggered:
 
     def lost(self, cpus: list[int]) -> int:
         """Records that were overwritten or dropped before they could be read."""
-        out = 0
-        for cpu in cpus:
-            for line in tracefs.read(f"per_cpu/cpu{cpu}/stats", self.base).splitlines():
-                name, _, number = line.partition(": ")
-                out += int(number) if name in {"overrun", "commit overrun", "dropped events"} else 0
-        return out
+        return stats.total(self.base, cpus)
 
     def stop(self) -> None:
         with suppress(KernelError):
