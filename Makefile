@@ -4,6 +4,8 @@
 PY := .venv/bin/python
 PYTEST := $(PY) -m pytest
 KERNELS ?= 6.1 6.12
+# tests that share nothing run beside each other, then those that trace this machine, one by one
+JOBS ?= $(shell nproc)
 
 .PHONY: setup demo test test-host test-kernels check format bench clean help
 
@@ -30,7 +32,7 @@ test-host: setup
 	@sh scripts/tools.sh test
 	@sh scripts/viewers.sh
 	@sh scripts/mounts.sh
-	$(PYTEST) $(ARGS)
+	$(PYTEST) -n $(JOBS) --dist loadgroup $(ARGS)
 
 ## make test-kernels  tests/kernels inside QEMU; KERNELS="6.1 6.12" chooses
 test-kernels: setup

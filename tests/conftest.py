@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -33,6 +33,9 @@ sys.path.insert(0, str(TESTS / "support"))
 
 #: Folders of tests/ whose tests carry the mark of the same name.
 FOLDER_MARKS = ("live", "kernels", "oracle", "fuzz")
+
+#: Folders whose tests touch nothing that others share: they may run beside each other, each file in one process.
+ALONE = ("conformance", "fuzz", "golden", "property", "unit")
 
 #: Beginnings of reasons that are honest in CI as well: what CI's kernel or machine really cannot do. What one kernel
 #: lacks is tested on another inside a virtual machine, and tests/matrix holds what each must have.
@@ -75,6 +78,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(folder)
         if folder in {"live", "kernels"} and os.geteuid() != 0:
             item.add_marker(root_needed)
+        # with pytest -n: what traces or measures this machine runs in one process, and after all else
+        group = str(item.path) if folder in ALONE else "machine"
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: folder_of(item.path) not in ALONE)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -101,15 +108,32 @@ def probescope_command() -> list[str]:
     return [sys.executable, "-m", "probescope.cli.main"]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def nothing_left_behind() -> Iterator[None]:
-    """After all tests the kernel holds no program, map, link or tracefs entry that it did not hold before."""
-    if os.geteuid() != 0:
-        yield
-        return
-    import leftovers
+# --- after all tests the kernel holds no program, map, link or tracefs entry that it did not hold before -------------
 
-    before = leftovers.snapshot()
-    yield
-    found = leftovers.remaining(before, alone=strict_skips())
-    assert not found, "left in the kernel after the tests: " + "; ".join(found)
+BEFORE = pytest.StashKey[Any]()
+LEFT = pytest.StashKey[list[str]]()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if os.geteuid() == 0 and not hasattr(session.config, "workerinput"):  # one look, by who starts the workers
+        import leftovers
+
+        session.config.stash[BEFORE] = leftovers.snapshot()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    before = session.config.stash.get(BEFORE, None)
+    if before is not None:
+        import leftovers
+
+        found = session.config.stash[LEFT] = leftovers.remaining(before, alone=strict_skips())
+        if found:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    found = config.stash.get(LEFT, [])
+    if found:
+        terminalreporter.section("left in the kernel after the tests", red=True, bold=True)
+        terminalreporter.write_line("; ".join(found))
