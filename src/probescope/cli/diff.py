@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ EXAMPLES = """examples:
   probescope diff before.data after.data -s comm,dso
   probescope diff -c ratio -p before.data after.data later.data
 """
+
+_WEIGHT = re.compile(r"-?\d{1,9}", re.ASCII)
 
 
 def parser() -> Parser:
@@ -85,7 +88,7 @@ def _look(args: Namespace, files: int) -> Look:
     weights = (1, 1)
     if how == "wdiff" and rest:
         words = rest.split(",")
-        if len(words) != 2 or not all(w.lstrip("-").isdigit() and len(w) < 10 for w in words):
+        if len(words) != 2 or not all(_WEIGHT.fullmatch(w) for w in words):
             raise UsageError(f"'{rest}' are no two weights", hints=["-c wdiff:1,2"])
         weights = int(words[0]), int(words[1])
     if how not in HEADS or (rest and how != "wdiff"):
