@@ -34,8 +34,9 @@ sys.path.insert(0, str(TESTS / "support"))
 #: Folders of tests/ whose tests carry the mark of the same name.
 FOLDER_MARKS = ("live", "kernels", "oracle", "fuzz")
 
-#: Folders whose tests touch nothing that others share: they may run beside each other, each file in one process.
-ALONE = ("conformance", "fuzz", "golden", "property", "unit")
+#: Folders whose tests touch nothing that others share: with ``pytest -n`` they run beside each other, each file in one
+#: process. What traces or measures this machine runs after them, in one process.
+ALONE = ("browser", "conformance", "fuzz", "golden", "property", "unit")
 
 #: Beginnings of reasons that are honest in CI as well: what CI's kernel or machine really cannot do. What one kernel
 #: lacks is tested on another inside a virtual machine, and tests/matrix holds what each must have.
@@ -78,8 +79,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(folder)
         if folder in {"live", "kernels"} and os.geteuid() != 0:
             item.add_marker(root_needed)
-        # with pytest -n: what traces or measures this machine runs in one process, and after all else
-        group = str(item.path) if folder in ALONE else "machine"
+        group = {"browser": "browser"}.get(folder, str(item.path) if folder in ALONE else "machine")
         item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: folder_of(item.path) not in ALONE)
 
