@@ -87,21 +87,17 @@ class Binary:
 
     def demangled(self, name: str) -> list[FunctionSite]:
         """C++ and Rust functions by demangled name: with parameters (``ns::f(int)``), or without any (``ns::f``), which
-        may be several; of a template then all that it was made into."""
-        from probescope.debuginfo.demangle import demangle, without_parameters
+        may be several; of a template then all that it was made into. Where none is called so, those whose name ends
+        like that: ``V::operator+=``."""
+        from probescope.debuginfo import cpp_names
 
-        exact, loose, instances = [], [], []
-        word = name.replace("~", ":").split("(")[0].rsplit(":", 1)[-1].strip().split("<")[0].split(" ")[-1]
-        plain = word.isidentifier()
-        for f in self.functions(f"_[ZR]*{word}*" if plain else "_[ZR]*"):
-            shown = demangle(f.name)
-            if shown == name or ("(" in name and shown.endswith(f" {name}")):  # templates tell what they return
-                exact.append(f)
-            elif "(" not in name and without_parameters(shown) == name:
-                loose.append(f)
-            elif "(" not in name and "<" not in name and _without_arguments(without_parameters(shown)) == name:
-                instances.append(f)
-        return exact or loose or instances
+        wanted = cpp_names.Wanted(name)
+        ranked: dict[int, list[FunctionSite]] = {}
+        for f in self.functions(wanted.glob):
+            rank = wanted.rank(f.name)
+            if rank is not None:
+                ranked.setdefault(rank, []).append(f)
+        return ranked[min(ranked)] if ranked else []
 
     def function_at(self, offset: int) -> tuple[FunctionSite, int] | None:
         """The function that covers a file offset, and how far into it that is."""
@@ -158,8 +154,3 @@ class Binary:
         if offset is None:
             return None
         return FunctionSite(s.name, offset, s.address, s.size, s.type == STT_GNU_IFUNC)
-
-
-def _without_arguments(name: str) -> str:
-    """Of a template."""
-    return name.partition("<")[0] if name.endswith(">") and "operator" not in name else name

@@ -109,16 +109,26 @@ def without_parameters(text: str) -> str:
     # signs of operators are no brackets; the masked text has the same length
     signs = r"operator(<=>|->\*?|<<=?|>>=?|<=?|>=?|\(\))( (?=<))?"
     mask = re.sub(signs, lambda m: "operator".ljust(len(m[0]), "_"), text)
-    depth, end = 0, len(mask)
-    for i, c in enumerate(mask):
-        if c == "(" and depth == 0 and not mask.startswith("(anonymous namespace)", i):
-            end = i
-            break
-        depth += (c in "<(") - (c in ">)")
-    word = mask.find("operator ", 0, end)  # operator new, operator unsigned long
+    end = _before_parameters(mask)
+    word = max(mask.find(w, 0, end) for w in ("operator ", 'operator"" '))  # operator new, operator unsigned long
     depth = 0
     for i in range((word if word >= 0 else end) - 1, -1, -1):
-        depth += (mask[i] in ">)") - (mask[i] in "<(")
+        depth += (mask[i] in ">)}") - (mask[i] in "<({")
         if mask[i] == " " and depth == 0:
             return text[i + 1 : end]
     return text[:end]
+
+
+def _before_parameters(mask: str) -> int:
+    """Where the parameters of a function begin, not those of one that it is in: ``f(int)::{lambda(int)#1}::g(int)``."""
+    depth, found = 0, len(mask)
+    for i, c in enumerate(mask):
+        if c == "(" and depth == 0 and not mask.startswith("(anonymous namespace)", i):
+            found = i if found == len(mask) else found
+        depth += (c in "<({") - (c in ">)}")
+        if depth == 0 and c == ")" and mask.startswith(_LOCAL, i + 1):
+            found = len(mask)
+    return found
+
+
+_LOCAL = ("::", " const::", " volatile::", " &::", " &&::")

@@ -10,6 +10,7 @@ Source: Itanium C++ ABI, 2.9.5 and exception handling 2.4.2; bits/cow_string.h o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,10 @@ from probescope.model.arch import Arch
 from probescope.model.capture import IN_REGISTERS, Capture, Hit, Pieces, Step, Word
 from probescope.model.fetch import Deref, FetchArg, FetchType, Register
 from probescope.model.probe_found import FoundArg, FoundProbe
+from probescope.sources.globs import select
 
 if TYPE_CHECKING:
-    from probescope.debuginfo.binary import Binary
+    from probescope.debuginfo.binary import Binary, FunctionSite
     from probescope.debuginfo.dwarf_places import Spot
 
 THROW = "__cxa_throw"
@@ -118,17 +120,51 @@ def _without_result(shown: str) -> str:
     return shown[shown.find(without_parameters(shown)) :]
 
 
-def elsewhere(name: str, binary: Binary) -> list[str]:
-    """Of a method that has no code where it is named (it is virtual and pure, or inherited), the classes that do."""
+def matching(pattern: str, binary: Binary) -> list[FunctionSite]:
+    """Functions of C++ and Rust by a pattern for their names, with or without parameters; named as people write."""
     from probescope.debuginfo.demangle import demangle, without_parameters
 
-    last = name.partition("(")[0].rpartition("::")[2]
-    if "::" not in name or not last.isidentifier():
+    if "::" not in pattern and "operator" not in pattern:
         return []
-    shown = (without_parameters(demangle(f.name)) for f in binary.functions(f"_Z*{last}*"))
-    found = sorted({n for n in shown if n.endswith(f"::{last}")})
-    more = f" and {len(found) - MAX_TOLD} more" if len(found) > MAX_TOLD else ""
-    return [f"there are {', '.join(found[:MAX_TOLD])}{more}"] if found else []
+    out: dict[int, FunctionSite] = {}
+    for f in binary.functions("_[ZR]*"):
+        shown = demangle(f.name)
+        plain = without_parameters(shown)
+        if shown != f.name and select(pattern, (plain, _without_result(shown))):
+            out.setdefault(f.address, replace(f, name=plain))
+    return list(out.values())
+
+
+def is_operator(name: str) -> bool:
+    """Of C++, so that its signs mean no pattern."""
+    from probescope.debuginfo.cpp_names import scan
+
+    found = scan(name) if "operator" in name else None
+    plain = found is not None and found.end == len(name) and not any(c in p for p in found.parts[:-1] for c in "*?[")
+    return plain and found is not None and re.match(r"operator\W", found.parts[-1]) is not None
+
+
+def elsewhere(name: str, binary: Binary) -> list[str]:
+    """What else there is of functions that are not there: with other parameters; other operators of a class; of a
+    method that has no code where it is named (it is virtual and pure, or inherited), the classes that do."""
+    from probescope.debuginfo import cpp_names
+    from probescope.debuginfo.demangle import demangle, without_parameters
+
+    found = cpp_names.scan(name)
+    if found is None:
+        return []
+    plain, last = "::".join(found.parts), found.parts[-1]
+    same = [_without_result(demangle(f.name)) for f in binary.demangled(plain)] if found.parameters else []
+    if not same and is_operator(name):
+        shown = (without_parameters(demangle(f.name)) for f in binary.functions(cpp_names.Wanted(name).glob))
+        head = plain.removesuffix(last) + "operator"
+        same = [n for n in shown if n.startswith(head)] if len(found.parts) > 1 else []
+    elif not same and len(found.parts) > 1 and last.isidentifier():
+        shown = (without_parameters(demangle(f.name)) for f in binary.functions(f"_Z*{last}*"))
+        same = [n for n in shown if n.endswith(f"::{last}")]
+    names = sorted(set(same))
+    more = f" and {len(names) - MAX_TOLD} more" if len(names) > MAX_TOLD else ""
+    return [f"there are {', '.join(names[:MAX_TOLD])}{more}"] if names else []
 
 
 def choices(name: str, found: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ _WORDS = {
     ">>": "right", "++": "inc", "--": "dec", "->": "arrow", "->*": "member", ",": "comma",
 }  # fmt: skip
 _OPERATORS = _WORDS | {f"{o}=": f"{_WORDS[o]}_assign" for o in ("+", "-", "*", "/", "%", "^", "&", "|", "<<", ">>")}
+_LOCAL = re.compile(r"\{+([\w ]+).*?(?:#(\d+))?\}+")
 _NOT = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -35,7 +36,7 @@ def base_of(d: ProbeDef, found: FoundProbe) -> str:
     if d.event:
         return d.event
     p = d.place
-    name = found.base or (p.function if p.function and not any(c in p.function for c in "*?[") else found.function)
+    name = found.base or _written(p.function) or found.function
     if not name:
         name = f"abs_{found.address:x}"
     name = _OPERATOR.sub(lambda m: f"operator_{_OPERATORS.get(m[1].strip(), 'other')}", name)
@@ -48,6 +49,21 @@ def base_of(d: ProbeDef, found: FoundProbe) -> str:
     if found.ret or found.returns:
         name += "__return"
     return name[: MAX_NAME - 5]
+
+
+def _written(function: str) -> str:
+    """A name without parameters; empty if it is a pattern. ``f(int)::{lambda(char)#2}::operator()``: f::lambda2::..."""
+    from probescope.debuginfo.cpp_names import scan
+
+    whole = scan(function)
+    if whole is None or whole.end < len(function):
+        return "" if any(c in function for c in "*?[") else function
+    if any(c in p for p in whole.parts if not p.startswith(("operator", "<", "{", "(")) for c in "*?["):
+        return ""
+    if not any(p.startswith(("{", "(")) for p in whole.parts):
+        return function
+    parts = (_LOCAL.sub(r"\1\2", p) for p in whole.parts if not p.startswith("("))
+    return "::".join(parts)
 
 
 def named(

@@ -133,7 +133,7 @@ class ProgramTarget:
             d = replace(d, place=self.go.place(d.place))
         wants = any((not a.every and _has_variables(a)) or a.every for a in d.args)
         if self._is_glob(d.place.function):
-            return [f for s in self._placed(d, self._globbed(d)) for f in self._found(d, s)]
+            return [replace(self._at(d, s), base=s.name) for s in self._placed(d, self._globbed(d))]
         spots = self._placed(d, self._spots(d, wants))
         several = probe_cpp.overloads(d.place.function, spots, self.binary)
         try:
@@ -146,22 +146,22 @@ class ProgramTarget:
         """Unless it is a name: ``main.(*T).Run`` of Go, ``ns::f(char*)``, ``ns::T::operator*`` of C++."""
         if not is_glob(name) or (self.go is not None and self.go.is_name(name)):
             return False
-        return not (("(" in name or "operator" in name) and self.binary.demangled(name))
+        if probe_cpp.is_operator(name):
+            return False
+        return not (any(c in name for c in "(<{") and self.binary.demangled(name))
 
     def _placed(self, d: ProbeDef, spots: list[Spot]) -> list[Spot]:
         return self.go.spots(d.place, spots) if self.go is not None else spots
 
     def _globbed(self, d: ProbeDef) -> list[Spot]:
-        functions = [f for f in self.binary.functions(d.place.function) if elf_places.is_code(self.binary, f.address)]
+        matching = self.binary.functions(d.place.function) or probe_cpp.matching(d.place.function, self.binary)
+        functions = [f for f in matching if elf_places.is_code(self.binary, f.address)]
         if not functions:
             raise ProbeError(f"no function of {self.label} matches '{d.place.function}'")
         out: dict[int, Spot] = {}
         for f in functions:
             out.setdefault(f.address, Spot(f.address + d.place.offset, f.name, f.address))
         return list(out.values())
-
-    def _found(self, d: ProbeDef, spot: Spot) -> list[FoundProbe]:
-        return [self._at(d, spot)]
 
     def _spots(self, d: ProbeDef, wants: bool) -> list[Spot]:
         place = d.place

@@ -34,6 +34,14 @@ from probescope.model.probe_def import Element, LineRange, Member, Place, Star, 
         (r"malloc\@GLIBC_2.2.5", Place("malloc@GLIBC_2.2.5")),
         ("ns::f(int, char)", Place("ns::f(int, char)")),
         ("ns::f:12", Place("ns::f", line=12)),
+        ("V::operator+=", Place("V::operator+=")),
+        ("V::operator%=%return", Place("V::operator%=", ret=True)),
+        ("operator%%return", Place("operator%", ret=True)),
+        ("V::operator<=+4", Place("V::operator<=", offset=4)),
+        ("V::operator==@v.cc:3", Place("V::operator==", "v.cc", line=3)),
+        ("V::operator char const*() const", Place("V::operator char const*() const")),
+        ("(anonymous namespace)::f(int):2", Place("(anonymous namespace)::f(int)", line=2)),
+        ("f(int)::{lambda(int)#1}", Place("f(int)::{lambda(int)#1}::operator()")),
     ],
 )
 def test_places(text, place):
@@ -44,6 +52,9 @@ def test_names_of_events():
     d = parse("mine:ev=vfs_read count")
     assert (d.group, d.event, d.place.function) == ("mine", "ev", "vfs_read")
     assert (parse("ev=vfs_read").group, parse("ev=vfs_read").event) == ("", "ev")
+    operator = parse("mine:ev=V::operator== o")
+    assert (operator.group, operator.event, operator.place.function) == ("mine", "ev", "V::operator==")
+    assert [a.text for a in operator.args] == ["o"]
 
 
 DI = Register("di")

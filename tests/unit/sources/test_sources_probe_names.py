@@ -18,6 +18,12 @@ def test_operators_have_words() -> None:
     events = [name(f"V::operator{o}") for o in ("*", "[]")]
     assert events == [f"V__operator_{w}" for w in ("star", "index")]
     assert name("my_operator") == "my_operator"
+    assert name("V::operator+=(int)") == "V__operator_plus_assign"
+
+
+def test_what_is_in_a_function_or_in_no_named_namespace() -> None:
+    assert name("f(int)::{lambda(char)#2}::operator()(char) const") == "f__lambda2__operator_call"
+    assert name("(anonymous namespace)::f(int)") == "f"
 
 
 def test_the_same_name_twice_on_one_command_gets_a_number() -> None:

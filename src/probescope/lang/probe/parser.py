@@ -15,7 +15,7 @@ import re
 
 from probescope.errors import ScriptError
 from probescope.frozen import replace
-from probescope.lang.probe.places import read_place
+from probescope.lang.probe.places import end_of_place, read_place
 from probescope.lang.probe.scanner import NAME, SCOPED, Scanner
 from probescope.model.fetch import (
     Absolute,
@@ -62,6 +62,9 @@ def parse(text: str) -> ProbeDef:
 def _end_of_place(s: Scanner) -> int:
     """The first blank outside of brackets: names of C++ have some inside."""
     depth, at = 0, s.at
+    named = end_of_place(s.text, at)
+    if named >= 0:
+        return named
     while at < len(s.text):
         c = s.text[at]
         if c == "\\":

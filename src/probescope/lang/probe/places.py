@@ -16,8 +16,10 @@ from probescope.lang.probe.scanner import NAME, Scanner
 from probescope.model.probe_def import LineRange, Place
 
 _SPECIAL = ";=@+%"
+_NAMED = re.compile(r"(?:\w+:)?\w+=(?!=)")
 _EVENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_CPP = re.compile(r"[A-Za-z_~][\w:~<>,*& ()\[\]]*::[\w~<>,*& ()\[\]]*")
+_BEHIND = ("", " ", ":", "+", "@", "%", ";")
+_SIGNED = ("::", "operator", "(", "<", "{")
 
 
 def read_place(s: Scanner, end: int) -> tuple[str, str, Place]:
@@ -33,10 +35,34 @@ def read_place(s: Scanner, end: int) -> tuple[str, str, Place]:
     return group, event, replace(place, span=s.span(start, end))
 
 
+def end_of_name(text: str, at: int, end: int | None = None) -> int:
+    """Where a name of C++ or Rust ends that begins at ``at``, which may hold blanks and all signs; ``at`` if there is
+    none."""
+    end = len(text) if end is None else end
+    if not any(sign in text[at:end] for sign in _SIGNED):
+        return at
+    from probescope.debuginfo.cpp_names import scan
+
+    found = scan(text, at, end)
+    return found.end if found is not None and text[found.end : min(found.end + 1, end)] in _BEHIND else at
+
+
+def end_of_place(text: str, at: int) -> int:
+    """The first blank behind the name."""
+    start = at
+    if end_of_name(text, at) == at and (named := _NAMED.match(text, at)):
+        start = named.end()
+    behind = end_of_name(text, start)
+    if behind == start:
+        return -1
+    found = text.find(" ", behind)
+    return len(text) if found < 0 else found
+
+
 def _names(s: Scanner, end: int) -> tuple[str, str]:
     """``GROUP:EVENT=`` or ``EVENT=``, if it begins with one."""
     at = _find(s.text, _SPECIAL, s.at, end)
-    if at < 0 or s.text[at] != "=" or s.text[at : at + 2] == "==":
+    if at < 0 or s.text[at] != "=" or s.text[at : at + 2] == "==" or end_of_name(s.text, s.at, end) > at:
         return "", ""
     start, head = s.at, s.text[s.at : at]
     group, colon, event = head.rpartition(":")
@@ -87,17 +113,11 @@ def _code(s: Scanner, end: int) -> Place:
 
 
 def _cpp(s: Scanner, end: int) -> str:
-    """``ns::f(int)``: its colons are part of the name."""
-    found = _CPP.match(s.text, s.at, end)
-    if not found:
-        return ""
-    text = found[0].rstrip(" ")
-    if text.endswith(":") or "::" not in text:
-        return ""
-    tail = re.search(r"(?<!:):(?!:)", text)
-    text = text[: tail.start()] if tail else text
-    s.at += len(text)
-    return text
+    """``ns::f(int)``: its colons and blanks are part of the name. A lambda is the function that it calls."""
+    start = s.at
+    s.at = end_of_name(s.text, start, end)
+    name = s.text[start : s.at]
+    return f"{name}::operator()" if name.endswith("}") and "{lambda" in name else name
 
 
 def _names_a_file(text: str, start: int, end: int) -> bool:
@@ -168,7 +188,7 @@ def _agree(s: Scanner, place: Place, at: int) -> None:
 def parse_lines(text: str) -> LineRange:
     """``FUNC@FILE:A-B``. Raises ``ScriptError``."""
     s = Scanner(text, "lines")
-    name = s.until("@:")
+    name = _cpp(s, len(s.text)) or s.until("@:")
     if not name:
         raise s.error("the name of a function or file is missing", 0, 1)
     file = s.until(":") if s.take("@") else ""
