@@ -19,8 +19,10 @@ from hypothesis import settings
 settings.register_profile("probescope", deadline=None, print_blob=True)
 settings.load_profile("probescope")
 
-# ignored in background jobs of scripts, and then in every program that a test starts and interrupts
+# ignored in background jobs of scripts and under nohup, and then in every program that a test starts and ends
 signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
 
 # what the caller's shell says of terminals is not what is tested: a test that wants a setting sets it
 for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES", "PAGER"):
