@@ -12,7 +12,7 @@ from probescope.lang.bt.config import Config
 from probescope.lang.bt.config_about import ABOUT, VARIABLES
 from probescope.lang.bt.functions import FUNCTIONS, Function
 from probescope.model.probe import SHORT_NAMES
-from probescope.store import schema
+from probescope.store import lasting, schema
 from probescope.store.columns import Column
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -103,8 +103,8 @@ def store_page() -> str:
     out = [STORE_HEAD.format(about=about)]
     for table in schema.TABLES:
         out.append(f"\n## {table.name}\n\n{_escape(table.about)}\n\n{_rows(table.columns)}")
-        if table is schema.THREAD_STATE:
-            out.append(_meanings("States", schema.STATES))
+        if table is lasting.THREAD_STATE:
+            out.append(_meanings("States", lasting.STATES))
         if table is schema.STATS:
             out.append(_meanings("Severities", schema.SEVERITIES))
     head = "Each kind of event with fields has a table of its name, which begins with these columns:"

@@ -103,6 +103,7 @@ class Fake:
     batches_: list[list[Event | SideRecord]]
     kinds: tuple[EventType, ...] = KINDS
     sideband: bool = False
+    flagged: bool = True
     comms: dict[int, str] = field(default_factory=dict)
     damage: tuple[Damage, ...] = ()
     name: str = "made.dat"

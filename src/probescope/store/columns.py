@@ -5,13 +5,13 @@ from __future__ import annotations
 from probescope.frozen import dataclass
 
 NS = "ns"
-BIG, INT, TEXT, FLAG = "BIGINT", "INTEGER", "VARCHAR", "BOOLEAN"
+BIG, INT, SMALL, TEXT, FLAG = "BIGINT", "INTEGER", "SMALLINT", "VARCHAR", "BOOLEAN"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """``type``: DuckDB's. ``refers``: the table whose number it holds. ``null``: what stands for NULL where columns are
-    numbers of numpy; ``nullable``: whether anything does."""
+    numbers of numpy; ``nullable``: whether anything does. ``since``: the layout that has it first."""
 
     name: str
     type: str
@@ -20,18 +20,20 @@ class Column:
     refers: str = ""
     null: int = -1
     nullable: bool = True
+    since: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """``key``: the column by which others refer to a row; empty if none do. ``order``: the column by which rows are
-    ordered in the file."""
+    ordered in the file. ``since``: the layout that has it first."""
 
     name: str
     about: str
     columns: tuple[Column, ...]
     key: str = ""
     order: str = "ts"
+    since: int = 1
 
     def column(self, name: str) -> Column | None:
         return next((c for c in self.columns if c.name == name), None)

@@ -15,7 +15,7 @@ from probescope.errors import FormatError, LimitError, UsageError
 from probescope.frozen import dataclass
 from probescope.store.columns import literal, quoted
 from probescope.store.duck import connect, told
-from probescope.store.schema import TABLES, VERSION
+from probescope.store.schema import OLDEST, TABLES, VERSION
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,11 +27,12 @@ MOST_LIST = 1 << 24
 @dataclass(frozen=True, slots=True)
 class Part:
     """``path``: a store, or a folder of Parquet files, whose ``files`` are known by table. ``offset`` in ns is added to
-    its times."""
+    its times. ``version``: of its layout."""
 
     path: str
     offset: int = 0
     files: tuple[tuple[str, str], ...] = ()
+    version: int = VERSION
 
     def attach(self, db: duckdb.DuckDBPyConnection, i: int) -> None:
         if not self.files:
@@ -71,14 +72,15 @@ def parquet_part(folder: str, offset: int = 0) -> Part:
         raise UsageError(f"cannot read {folder}: {e.strerror}") from e
     except (ValueError, KeyError, TypeError) as e:
         raise FormatError("this does not list tables", file=os.path.join(folder, LIST)) from e
-    if version != VERSION:
+    if not isinstance(version, int) or not OLDEST <= version <= VERSION:
         hints = ["write it again from the recording: probescope query RECORDING --parquet DIR"]
         raise FormatError(f"tables of layout {version}, where this is {VERSION}", file=folder, hints=hints)
     files = tuple((str(t), os.path.join(real, os.path.basename(str(n)))) for t, n in tables.items())
-    missing = [t.name for t in TABLES if t.name not in tables] + [f for _, f in files if not os.path.isfile(f)]
+    wanted = [t.name for t in TABLES if t.since <= version]
+    missing = [t for t in wanted if t not in tables] + [f for _, f in files if not os.path.isfile(f)]
     if missing:
         raise FormatError(f"{missing[0]} is missing", file=folder)
-    return Part(real, offset, files)
+    return Part(real, offset, files, version)
 
 
 def write_parquet(part: Part, folder: str, step: Callable[[int, int, str], None]) -> int:

@@ -211,10 +211,19 @@ def _bases(db: duckdb.DuckDBPyConnection, parts: Sequence[Part]) -> list[dict[st
 
 
 def _select(table: Table, i: int, part: Part, bases: Mapping[str, int]) -> str:
-    columns = [_shifted(c, part.offset, bases, table) for c in table.columns]
+    there = table.since <= part.version
+    columns = [
+        _shifted(c, part.offset, bases, table) if there and c.since <= part.version else _unknown(c)
+        for c in table.columns
+    ]
     if table is not RECORDING:
         columns.append(f"{i}::integer as recording")
-    return f"select {', '.join(columns)} from {part.source(i, table.name)}"
+    return f"select {', '.join(columns)} {f'from {part.source(i, table.name)}' if there else 'where false'}"
+
+
+def _unknown(c: Column) -> str:
+    """A column that the layout of a folder does not have yet."""
+    return f"null::{c.type} as {quoted(c.name)}"
 
 
 def _shifted(c: Column, offset: int, bases: Mapping[str, int], table: Table) -> str:

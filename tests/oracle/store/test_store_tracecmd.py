@@ -13,6 +13,7 @@ import pytest
 from formats_fresh import TRACEFS, fresh
 
 from probescope.formats.tracedat.writer import write_tracedat
+from probescope.formats.tracing.text import latency
 from probescope.store.opening import Asked
 
 
@@ -101,3 +102,16 @@ def test_soft_interrupts_and_calls(traced: Path, asked: Asked) -> None:
     soft = asked.query("select cpu, ts, end_ts from softirq where dur is not null")
     assert Counter(soft.tuples()) == theirs["softirq"]
     assert sum(theirs["syscall"].values()) > 100
+
+
+def test_flags_and_depths_of_preemption(traced: Path, asked: Asked) -> None:
+    """The letters of trace-cmd's latency format: d interrupts off, N to be rescheduled, h and s in interrupts."""
+    text = subprocess.run(
+        ["trace-cmd", "report", "-t", "-l", str(traced)], capture_output=True, text=True, check=True
+    ).stdout
+    line = re.compile(r".*-(\d+) +(\d+)(\S{5}) +(\d+)\.(\d{9}):")
+    lines = (line.match(one) for one in text.splitlines())
+    theirs = Counter((int(m[1]), int(m[2]), int(m[4]) * 10**9 + int(m[5]), m[3]) for m in lines if m)
+    rows = asked.query("select t.tid, cpu, ts, flags, preempt from event join thread t using (utid)").tuples()
+    assert Counter((*r[:3], latency(r[3], r[4])) for r in rows) == theirs
+    assert len({key[3] for key in theirs}) > 1

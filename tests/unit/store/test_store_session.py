@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import duckdb
 import pytest
 from formats_tracemaker import Maker
 
@@ -207,6 +210,19 @@ def test_offsets_of_names(tmp_path: Path) -> None:
             named(f"a.dat@{word}")
 
 
+def _as_the_first_layout(folder: str, old: str) -> None:
+    """A copy without what came later: events had no flags, and losses no table of their own."""
+    shutil.copytree(folder, old)
+    told = json.loads(Path(old, "tables.json").read_text())
+    told["version"] = 1
+    Path(old, told["tables"].pop("lost")).unlink()
+    Path(old, "tables.json").write_text(json.dumps(told))
+    events = Path(old, "event.parquet")
+    sql = "copy (select * exclude (flags, preempt) from '{0}/event.parquet') to '{1}' (format parquet)"
+    events.unlink()
+    duckdb.sql(sql.format(folder, events))
+
+
 def test_parquet_out_and_in(traced: str, tmp_path: Path) -> None:
     """The same answers from a folder, which is not written to by queries."""
     folder = str(tmp_path / "tables")
@@ -215,6 +231,13 @@ def test_parquet_out_and_in(traced: str, tmp_path: Path) -> None:
         wanted = asked.query('select * from "test:tick"').all()
     assert is_parquet(folder)
     assert not is_parquet(traced)
+    _as_the_first_layout(folder, str(tmp_path / "old"))
+    with Asked([(str(tmp_path / "old"), 0), (folder, 0)]) as both:
+        said = both.query("select recording, count(*), count(flags) from event group by 1 order by 1").tuples()
+        (_, count, flagged), (_, again_count, again_flagged) = said
+        assert (count, flagged) == (again_count, 0)
+        assert again_flagged == again_count > 0
+        assert both.query("select count(*) from lost where recording = 0").value() == 0
     with Asked([(folder, 0), (traced, 5)]) as again:
         assert again.query('select * from "test:tick" where recording = 0').all() == wanted
         assert again.query("select count(*) from event").value() == 8

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from store_fakes import PRINT, Event, switch
+from store_fakes import PRINT, Event, switch, wake
 from timeline_fakes import asked, busy, made, opened
 
+from probescope.model.recording import LostEvents
 from probescope.views.timeline.names import Told
 from probescope.views.timeline.opened import Opened
 
@@ -161,7 +162,8 @@ def test_arrows_are_wakeups(found: Opened) -> None:
 def test_the_list_of_events_and_its_places(found: Opened) -> None:
     head, _ = asked(found, "events", offset=100, limit=3)
     assert [r[0] for r in head["rows"]] == [100, 101, 102]
-    number, ts, _, task, _, _, utid = head["rows"][0]
+    number, ts, _, task, _, _, utid, flags = head["rows"][0]
+    assert flags == "....."
     assert asked(found, "row_of", id=number)[0]["row"] == 100
     assert asked(found, "locate", ts=ts)[0]["row"] <= 100
     comm, tid = rows(found, f"select name, tid from thread where utid = {utid}")[0]
@@ -409,6 +411,49 @@ def test_slices_whose_other_end_was_lost_are_left_out_of_sums(tmp_path: Path) ->
         head, _ = asked(one, "select", what="states", **whole)
         ran = {r[0]: r[3] for r in head["rows"]}
         assert (ran["t14"], ran["t11"], ran.get("t12", 0)) == (300 * us, 800 * us, 0)
+
+
+def test_missed_events_are_told_at_their_place(tmp_path: Path) -> None:
+    """Two losses of CPU 0, one of them of nobody knows how many, and one of CPU 1 behind everything: each before the
+    row that follows it, on whichever page that is, with a filter too; and where they are in the picture."""
+    us = 1000
+    batch: list[object] = [switch(i * 10 * us, i % 2, 0, 0, 11 + i % 2) for i in range(1, 10)]
+    batch.insert(5, LostEvents(time=51 * us, cpu=0, count=0, kind="overrun"))
+    batch.insert(3, LostEvents(time=31 * us, cpu=0, count=7))
+    batch.append(LostEvents(time=95 * us, cpu=1, count=2))
+    with opened(made(tmp_path / "a.duckdb", batch)) as one:
+        head, _ = asked(one, "events", limit=9)
+        assert head["lost"] == [[3, 0, 7, 21 * us], [5, 0, None, 41 * us], [8, 1, 2, 85 * us]]
+        assert [asked(one, "events", offset=n, limit=2)[0].get("lost", []) for n in (1, 3, 4)] == [
+            [],
+            [[0, 0, 7, 21 * us]],
+            [[1, 0, None, 41 * us]],
+        ]
+        head, _ = asked(one, "events", filter="cpu == 1", offset=1, limit=1)
+        assert (head["rows"][0][1], head.get("lost", [])) == (20 * us, [])
+        head, _ = asked(one, "events", filter="cpu == 1", offset=2, limit=1)
+        assert (head["rows"][0][1], head["lost"]) == (40 * us, [[0, 0, 7, 21 * us]])
+        _, arrays = asked(one, "lost", start=0, end=200 * us, width=200)
+        told = [arrays[n].tolist() for n in ("at", "cpu", "recording")]
+        assert told == [[21 * us, 41 * us, 85 * us], [0, 0, 1], [0, 0, 0]]
+        assert np.isnan(arrays["count"][1])
+        assert arrays["count"][[0, 2]].tolist() == [7, 2]
+        _, arrays = asked(one, "lost", start=0, end=200 * us, width=1)  # everything in one pixel
+        assert (arrays["cpu"].tolist(), arrays["count"].tolist()) == ([0, 1], [7, 2])
+        assert not len(asked(one, "lost", start=100 * us, end=200 * us, width=9)[1]["at"])
+
+
+def test_flags_are_listed_and_filtered(tmp_path: Path) -> None:
+    """1: interrupts off, 4: to be rescheduled, 8 and 16: in interrupts (include/linux/trace_events.h)."""
+    batch = [wake(10 * i, 0, 7, 8, flags=f) for i, f in enumerate((0, 1, 4 | 8, 8 | 16 | 1), 1)]
+    with opened(made(tmp_path / "a.duckdb", batch)) as one:
+        assert [r[7] for r in asked(one, "events")[0]["rows"]] == [".....", "d....", ".Nh..", "d.H.."]
+        for text, ids in (("d*", [1, 3]), ("?N*", [2]), ("*H*", [3]), ("*", [0, 1, 2, 3])):
+            head, _ = asked(one, "events", filter=f'common_flags ~ "{text}"')
+            assert [r[0] for r in head["rows"]] == ids
+        assert [r[0] for r in asked(one, "events", filter="common_flags & 8")[0]["rows"]] == [2, 3]
+    with opened(made(tmp_path / "b.duckdb", batch, flagged=False)) as one:
+        assert {len(r) for r in asked(one, "events")[0]["rows"]} == {7}
 
 
 @pytest.mark.parametrize(

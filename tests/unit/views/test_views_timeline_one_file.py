@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from store_fakes import wake
 from timeline_fakes import asked, busy, made, opened
 
 from probescope.errors import LimitError, UsageError
+from probescope.model.recording import LostEvents
 from probescope.views.timeline import one_file
 from probescope.views.timeline.opened import Opened
 from probescope.views.timeline.protocol import decode
@@ -53,11 +55,16 @@ def test_slices_are_all_there(found: Opened) -> None:
 def test_events_wakeups_and_names(found: Opened) -> None:
     head, arrays = unpacked(one_file.one_file(found, PAGE, 20_000_000)[0])
     rows, _ = asked(found, "events", offset=1000, limit=1)
-    number, ts, cpu, task, kind, info, utid = rows["rows"][0]
+    number, ts, cpu, task, kind, info, utid, flags = rows["rows"][0]
     names = head["names"]
     got = [arrays[f"ev.{c}"][1000] for c in ("id", "ts", "cpu", "utid")]
     assert got == [number, ts, cpu, utid]
-    assert [names[str(arrays[f"ev.{c}"][1000])] for c in ("task", "kind", "info")] == [task, kind, info]
+    assert [names[str(arrays[f"ev.{c}"][1000])] for c in ("task", "kind", "info", "flags")] == [
+        task,
+        kind,
+        info,
+        flags,
+    ]
     assert head["events"] == {"total": rows["total"], "cut": 0}
     assert len(arrays["wake.at"]) == found.asked.query("select count(*) from wakeup").value()
     assert names[str(head["threads"][str(utid)][0])] == task.rpartition("-")[0]
@@ -107,3 +114,12 @@ def test_options_that_do_not_go_with_it(args: list[str], tmp_path: Path) -> None
 
     with pytest.raises(UsageError, match="whole recording"):
         main(["--html", "x.data", "-o", str(tmp_path / "r.html"), *args])
+
+
+def test_places_of_losses_and_no_flags(tmp_path: Path) -> None:
+    """Of a recording without flags there is no column of them; what was lost is told where that was."""
+    batch = [LostEvents(time=30, cpu=1, count=4), wake(50, 0, 7, 8), wake(60, 0, 7, 8)]
+    with opened(made(tmp_path / "a.duckdb", [wake(10, 0, 7, 8), *batch], flagged=False)) as one:
+        _, arrays = unpacked(one_file.one_file(one, PAGE, 20_000_000)[0])
+    assert [arrays[f"lost.{n}"].tolist() for n in ("at", "cpu", "count")] == [[20], [1], [4]]
+    assert "ev.flags" not in arrays

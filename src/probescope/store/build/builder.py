@@ -12,6 +12,7 @@ from probescope.store.build import graph, marks, sched
 from probescope.store.build.calls import Calls
 from probescope.store.build.changes import TELLING
 from probescope.store.build.ending import write_ending
+from probescope.store.build.flags import Flags
 from probescope.store.build.interning import CleanTexts, Pool, clean
 from probescope.store.build.interrupts import Interrupts
 from probescope.store.build.kinds import KindBatch, Shape
@@ -20,7 +21,7 @@ from probescope.store.build.people import People
 from probescope.store.build.reading import PerfSource, Piece, Share, Source
 from probescope.store.build.sink import Sink, none
 from probescope.store.build.stacks import Sites
-from probescope.store.schema import BY_NAME, EVENT_TABLE, SAMPLE
+from probescope.store.schema import BY_NAME, EVENT_TABLE, LOST, SAMPLE
 
 if TYPE_CHECKING:
     import duckdb
@@ -54,6 +55,7 @@ class Builder:
         self.forks = source.sideband
         self._texts = CleanTexts()
         self._share = Share(source, step)
+        self._flags = Flags(self.kinds, source.flagged)
         self._machine = source.recording.machine
         self._sched = sched.Sched(self.sink, self.people)
         self._calls = Calls(self.sink, self._machine.arch or "x86_64")
@@ -62,8 +64,8 @@ class Builder:
         self.marks = marks.Marks(self.sink)
         self.woken = self.switched = False
         self._takers = {i: t for i, e in enumerate(self.kinds) if (t := self._taker(e.name)) is not None}
-        self.sink.make(EVENT_TABLE)
-        self.sink.make(SAMPLE)
+        for table in (EVENT_TABLE, SAMPLE, LOST):
+            self.sink.make(table)
 
     def build(self) -> None:
         """Raises FormatError where nothing can be made of the file."""
@@ -154,9 +156,10 @@ class Builder:
     def _lost(self, batch: EventBatch) -> None:
         for at, record in batch.between:
             if isinstance(record, LostEvents):
-                time = record.time or (int(batch.time[min(at, batch.count - 1)]) if batch.count else -1)
-                self.losses.lost(record, time)
+                time = record.time or (int(batch.time[min(at, batch.count - 1)]) if batch.count else self.last)
+                self.losses.lost(record, min(time, MOST_TIME))
                 self._sched.lost(at, record.cpu)
+        self.losses.batch_done(self.sink)
 
     def _ids(self, batch: EventBatch, kept: Array | None) -> Array:
         """Of each event; -1 of those that are parts of others."""
@@ -184,6 +187,7 @@ class Builder:
             "kind": batch.event,
             "period": batch.period.view(np.int64),
             "callsite": callsite,
+            **self._flags.of(batch),
         }
         if kept is not None:
             columns = {n: c[kept] for n, c in columns.items()}

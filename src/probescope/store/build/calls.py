@@ -15,7 +15,7 @@ from probescope.model import syscalls
 from probescope.store.build.pairing import Pairing, Pairs
 from probescope.store.build.sink import lasted, none
 from probescope.store.columns import NO_NUMBER
-from probescope.store.schema import SYSCALL
+from probescope.store.lasting import SYSCALL
 
 if TYPE_CHECKING:
     from probescope.model.recording import RawField

@@ -14,7 +14,7 @@ from probescope.formats.tracing.graph import ENTRIES, EXIT
 from probescope.store.build.pairing import Pairing, Pairs, by_lane
 from probescope.store.build.sink import lasted, none
 from probescope.store.columns import NO_NUMBER
-from probescope.store.schema import FUNC
+from probescope.store.lasting import FUNC
 
 if TYPE_CHECKING:
     from collections.abc import Callable

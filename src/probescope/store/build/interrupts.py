@@ -14,7 +14,7 @@ import numpy as np
 
 from probescope.store.build.pairing import Pairing, Pairs
 from probescope.store.build.sink import lasted, none
-from probescope.store.schema import IRQ, SOFTIRQ
+from probescope.store.lasting import IRQ, SOFTIRQ
 
 if TYPE_CHECKING:
     from probescope.store.build.kinds import KindBatch

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from probescope.store.build.interning import clean
-from probescope.store.schema import STATS
+from probescope.store.schema import LOST, STATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,9 +58,21 @@ KINDS: dict[str, Kind] = {
 class Losses:
     def __init__(self) -> None:
         self._lost: dict[tuple[str, int], list[int]] = {}  # [count, first time]
+        self._places: list[tuple[int, int, int, str]] = []
 
     def lost(self, record: LostEvents, time: int) -> None:
-        self.count(record.kind if record.kind in KINDS else "lost", max(record.count, 1), record.cpu, time)
+        kind = record.kind if record.kind in KINDS else "lost"
+        self.count(kind, max(record.count, 1), record.cpu, time)
+        self._places.append((time, record.cpu, record.count or -1, kind))
+
+    def batch_done(self, sink: Sink) -> None:
+        """The places of what was lost."""
+        if self._places:
+            ts, cpu, count, kind = zip(*self._places, strict=True)
+            numbers = {"ts": np.array(ts, np.int64), "cpu": np.array(cpu, np.int64)}
+            counts = np.array([min(n, (1 << 63) - 1) for n in count], np.int64)
+            sink.add(LOST, {**numbers, "count": counts, "kind": np.array(kind, object)})
+            self._places = []
 
     def count(self, name: str, count: int, cpu: int = -1, time: int = -1) -> None:
         found = self._lost.setdefault((name, cpu), [0, time])

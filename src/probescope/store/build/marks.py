@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from probescope.store.schema import COUNTER, COUNTER_TRACK, MARKER, SPAN
+from probescope.store.lasting import SPAN
+from probescope.store.schema import COUNTER, COUNTER_TRACK, MARKER
 
 if TYPE_CHECKING:
     from probescope.store.build.kinds import KindBatch

@@ -36,7 +36,8 @@ class Piece:
 
 
 class PerfSource:
-    """perf.data, or its text. ``sideband``: it tells of forks, names and ends itself."""
+    """perf.data, or its text. ``sideband``: it tells of forks, names and ends itself. ``flagged``: raw records hold the
+    kernel's own flags."""
 
     def __init__(self, recording: PerfData | PerfText, search: Search | None) -> None:
         from probescope.collect.recorded.modules import build_ids
@@ -47,6 +48,7 @@ class PerfSource:
         self.told = Told(recording, here(), build_ids(recording.build_ids), search or _search(recording.name))
         told = FLAG_COMM | FLAG_MMAP | FLAG_TASK  # perf_event_task_match in kernel/events/core.c
         self.sideband = any(a.flags & told for a in getattr(recording, "attrs", ()))
+        self.flagged = hasattr(recording, "attrs")
         self.comms: dict[int, str] = {}
 
     def pieces(self) -> Iterator[Piece]:
@@ -83,6 +85,7 @@ class TraceSource:
         from probescope.collect.recorded.kernel_stacks import KernelStacks
 
         self.recording = recording
+        self.flagged = bool(getattr(recording, "flags", True))  # texts may be without
         self.comms: dict[int, str] = dict(recording.comms)
         self._stacks = KernelStacks(recording)
         self._symbols = recording.symbols

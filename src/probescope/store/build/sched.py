@@ -19,7 +19,7 @@ import numpy as np
 from probescope.store.build.pairing import Pairing, Pairs
 from probescope.store.build.sink import lasted, none
 from probescope.store.columns import NO_NUMBER
-from probescope.store.schema import SCHED_SLICE, THREAD_STATE, WAKEUP
+from probescope.store.lasting import SCHED_SLICE, THREAD_STATE, WAKEUP
 
 if TYPE_CHECKING:
     from probescope.store.build.kinds import KindBatch

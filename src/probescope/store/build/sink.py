@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from probescope.store.columns import BIG, FLAG, INT, Column, Table, created, quoted
+from probescope.store.columns import BIG, FLAG, INT, SMALL, Column, Table, created, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -98,7 +98,7 @@ def _value(name: str, column: Column, values: Array) -> str:
         return name
     if column.type == INT and values.dtype.itemsize > 4:
         return f"try_cast(nullif({name}, {column.null}) as integer)"
-    if column.type in (BIG, INT) or column.null == 0:
+    if column.type in (BIG, INT, SMALL) or column.null == 0:
         return f"nullif({name}, {column.null})"
     return f"nullif({name}, -1)::BOOLEAN" if column.type == FLAG else name
 

@@ -7,7 +7,7 @@ coloured by, and what is told of a bin of many: the one with most time in it.
 from __future__ import annotations
 
 from probescope.frozen import dataclass
-from probescope.store.schema import STATES
+from probescope.store.lasting import STATES
 
 STATE_CODES = {name: code for code, name in enumerate(STATES, 1)}
 """running 1, runnable 2, sleeping 3, blocked 4, stopped 5, dead 6; 0: not known."""

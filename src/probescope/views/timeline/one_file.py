@@ -19,9 +19,9 @@ import numpy as np
 
 from probescope.errors import LimitError
 from probescope.frozen import dataclass, field
-from probescope.views.timeline.answers.arrows import arrows
+from probescope.views.timeline.answers.arrows import MOST_LOST, arrows, lost
 from probescope.views.timeline.answers.drawing import area, slices, thread_names
-from probescope.views.timeline.answers.listing import event_rows, listed
+from probescope.views.timeline.answers.listing import any_lost, event_rows, listed
 from probescope.views.timeline.answers.opening import answer_open, tree
 from probescope.views.timeline.answers.stacks import sites
 from probescope.views.timeline.filters.masks import people
@@ -84,6 +84,7 @@ def _container(opened: Opened, budget: float, step: Step) -> tuple[bytes, str]:
         events = _events(report, budget * 0.25)
         _samples(report, budget * 0.15)
         _wakeups(report, budget * 0.1)
+        _lost(report)
         cut = " ".join(report.cuts)
         head = {
             "id": 0,
@@ -192,7 +193,7 @@ def _events(report: Report, budget: float) -> dict[str, Any]:
     if most < found.total:
         report.cuts.append(f"The list of events has the first {most:,} of {found.total:,}.")
     names = report.opened.names
-    columns: list[list[Any]] = [list(c) for c in zip(*rows, strict=True)] if rows else [[] for _ in range(7)]
+    columns = [[r[i] for r in rows] for i in range(7)]
     report.arrays |= {
         "ev.id": np.array(columns[0], np.float64),
         "ev.ts": np.array(columns[1], np.float64),
@@ -202,7 +203,17 @@ def _events(report: Report, budget: float) -> dict[str, Any]:
         "ev.info": names.numbers(columns[5]),
         "ev.utid": np.array([0 if u is None else u for u in columns[6]], np.uint32),
     }
+    if any(len(r) > 7 for r in rows):
+        report.arrays["ev.flags"] = names.numbers(r[7] if len(r) > 7 else "" for r in rows)
     return {"total": found.total, "cut": found.total - most}
+
+
+def _lost(report: Report) -> None:
+    """Where events are missing: those of a place that is smaller than the finest picture's pixels together."""
+    opened = report.opened
+    if any_lost(opened):
+        found = lost(opened, report.ticket, opened.origin, opened.origin + opened.length + 1, MOST_LOST)
+        report.arrays |= {f"lost.{name}": values for name, values in found.items()}
 
 
 def _samples(report: Report, budget: float) -> None:

@@ -62,6 +62,7 @@ OPS: dict[str, dict[str, tuple[str, bool]]] = {
         "limit": ("number", False),
         "filter": ("text", False),
     },
+    "lost": {"start": ("number", True), "end": ("number", True), "width": ("number", True)},
     "events": {"filter": ("text", False), "offset": ("number", False), "limit": ("number", False)},
     "locate": {"filter": ("text", False), "ts": ("number", True)},
     "row_of": {"filter": ("text", False), "id": ("number", True)},

@@ -26,6 +26,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
     "area": ("drawing", "answer_area"),
     "plot": ("opening", "answer_plot"),
     "arrows": ("arrows", "answer_arrows"),
+    "lost": ("arrows", "answer_lost"),
     "events": ("listing", "answer_events"),
     "locate": ("listing", "answer_locate"),
     "row_of": ("listing", "answer_row_of"),

@@ -1,4 +1,4 @@
-"""Who woke whom, and when that one got a CPU."""
+"""Who woke whom, and when that one got a CPU; and where events are missing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from probescope.views.timeline.answers.listing import any_lost
 from probescope.views.timeline.filters.masks import may_match
 from probescope.views.timeline.filters.parse import parse
 from probescope.views.timeline.opened import Opened, Ticket
 from probescope.views.timeline.protocol import Reply
 
 MOST = 5000
+MOST_LOST = 4096
 _IN_VIEW = "w.ts >= $start and w.ts < $end"
 
 
@@ -51,4 +53,34 @@ def arrows(opened: Opened, ticket: Ticket, start: int, end: int, text: str = "")
         "run": np.ma.filled(rows["run"].astype(np.float64) - opened.origin, np.nan),
         "latency": np.ma.filled((rows["run"] - rows["ts"]).astype(np.float64), np.nan),
         "id": known["id"].astype(np.float64),
+    }
+
+
+def answer_lost(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
+    """Where events are missing, by recording and CPU: those that are less than a pixel apart together."""
+    start, end, width = int(args["start"]) + opened.origin, int(args["end"]) + opened.origin, int(args["width"])
+    if not any_lost(opened) or end <= start or not 0 < width <= MOST_LOST:
+        return Reply({}, {name: np.empty(0) for name in ("at", "count")} | _no_cpus())
+    return Reply({}, lost(opened, ticket, start, end, width))
+
+
+def _no_cpus() -> dict[str, Any]:
+    return {name: np.empty(0, np.int32) for name in ("cpu", "recording")}
+
+
+def lost(opened: Opened, ticket: Ticket, start: int, end: int, width: int) -> dict[str, Any]:
+    """As columns; NaN where it is not told how many."""
+    sql = (
+        "select min(ts) as first, coalesce(cpu, -1) as cpu, recording, sum(count)::double as count from lost"
+        " where ts >= $start and ts < $end"
+        " group by cpu, recording, ((ts - $start)::double * $width / ($end - $start))::bigint"
+        f" order by first, cpu, recording limit {MOST_LOST}"
+    )
+    found = ticket.columns(sql, {"start": start, "end": end, "width": width})
+    known = {n: np.ma.getdata(c) for n, c in found.items()}
+    return {
+        "at": (known["first"] - opened.origin).astype(np.float64),
+        "cpu": known["cpu"].astype(np.int32),
+        "recording": known["recording"].astype(np.int32),
+        "count": np.ma.filled(found["count"].astype(np.float64), np.nan),
     }

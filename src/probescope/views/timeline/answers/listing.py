@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from probescope.errors import LimitError
+from probescope.formats.tracing.text import latency
 from probescope.frozen import dataclass
 from probescope.store.columns import quoted
 from probescope.store.schema import FIELDS
@@ -21,6 +22,8 @@ MOST_ROWS = 1000
 MOST_MATCHES = 20_000_000
 MOST_KEPT = 30_000_000
 MOST_INFO = 2000
+MOST_LOST = 1000
+"""Losses that are told of with the rows of one answer."""
 _OWN = frozenset(c.name for c in FIELDS)
 
 
@@ -69,16 +72,51 @@ def answer_events(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Re
     first = min(max(int(args.get("offset", 0)), 0), found.total)
     last = min(first + min(max(int(args.get("limit", 100)), 0), MOST_ROWS), found.total)
     ids = list(range(first, last)) if found.every else found.ids[first:last].tolist()
-    return Reply({"total": found.total, "rows": event_rows(opened, ids, ticket)})
+    rows = event_rows(opened, ids, ticket)
+    lost = _lost_before(opened, found, rows, (first, last), ticket)
+    return Reply({"total": found.total, "rows": rows, **({"lost": lost} if lost else {})})
+
+
+def _lost_before(
+    opened: Opened, found: Listed, rows: Sequence[Sequence[Any]], places: tuple[int, int], ticket: Ticket
+) -> list[list[Any]]:
+    """[number of the row, CPU, count, ns] of what is missing before each row; behind the last one of all, before that.
+    ``places``: of the first row in the list, and beyond the last one."""
+    if not rows or not any_lost(opened):
+        return []
+    times = np.array([r[1] for r in rows], np.int64) + opened.origin
+    before = _time_of(found, places[0] - 1, ticket) if places[0] else None
+    last = None if places[1] >= found.total else int(times[-1])
+    where = "($after is null or ts > $after) and ($last is null or ts <= $last)"
+    sql = f"select ts, cpu, count from lost where {where} order by ts limit {MOST_LOST}"
+    told = ticket.rows(sql, {"after": before, "last": last})
+    at = np.minimum(np.searchsorted(times, [r[0] for r in told]), len(rows) - 1).tolist()
+    return [[i, cpu, count, ts - opened.origin] for i, (ts, cpu, count) in zip(at, told, strict=True)]
+
+
+def _time_of(found: Listed, place: int, ticket: Ticket) -> int | None:
+    if not found.every:
+        return int(found.ts[place])
+    rows = ticket.rows("select ts from event where id = ?", [place])
+    return int(rows[0][0]) if rows else None
+
+
+def any_lost(opened: Opened) -> bool:
+    """Whether it is known of any place that events are missing there."""
+    return bool(
+        opened.remembered("lost", lambda: opened.asked.query("select count(*) from lost where ts >= 0").value())
+    )
 
 
 def event_rows(opened: Opened, ids: Sequence[int], ticket: Ticket) -> list[list[Any]]:
-    """[id, ts, cpu, task, kind, info, utid] of each, in the order of ``ids``."""
+    """[id, ts, cpu, task, kind, info, utid] of each, in the order of ``ids``; and the letters of its flags, where they
+    were recorded."""
     if not ids:
         return []
     names = {number: name for number, name, _ in opened.kinds}
     sql = (
-        "select e.id, e.ts, e.cpu, e.utid, e.kind, t.name, t.tid, e.period from event e left join thread t using (utid)"
+        "select e.id, e.ts, e.cpu, e.utid, e.kind, t.name, t.tid, e.period, e.flags, e.preempt"
+        " from event e left join thread t using (utid)"
         " where e.id between $low and $high and e.id in (select unnest($ids))"
     )
     rows = {r[0]: r for r in ticket.rows(sql, {"low": min(ids), "high": max(ids), "ids": list(ids)})}
@@ -91,10 +129,11 @@ def event_rows(opened: Opened, ids: Sequence[int], ticket: Ticket) -> list[list[
     out = []
     for number in ids:
         if number in rows:
-            _, ts, cpu, utid, kind, comm, tid, period = rows[number]
+            _, ts, cpu, utid, kind, comm, tid, period, flags, preempt = rows[number]
             task = f"{comm or ''}-{tid if tid is not None else '?'}"
             told = info.get(number, f"period={period}" if period not in (None, 1) else "")
-            out.append([number, ts - opened.origin, cpu, task, names.get(kind, ""), told, utid])
+            letters = [latency(flags, preempt or 0)] if flags is not None else []
+            out.append([number, ts - opened.origin, cpu, task, names.get(kind, ""), told, utid, *letters])
     return out
 
 

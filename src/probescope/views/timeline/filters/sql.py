@@ -1,7 +1,7 @@
 """A filter as a condition of SQL over ``event e``.
 
-Names: event (kind), task (or comm), pid, tid, cpu, period, and fields of the events. Of kinds that have no such field
-none match.
+Names: event (kind), task (or comm), pid, tid, cpu, period, the kernel's flags, and fields of the events. Of kinds that
+have no such field none match.
 """
 
 from __future__ import annotations
@@ -18,15 +18,25 @@ from probescope.views.timeline.filters.parse import Joined, Node, Not, Term, Val
 if TYPE_CHECKING:
     from probescope.views.timeline.opened import Opened
 
-NAMES = ("event", "task", "comm", "pid", "tid", "cpu", "period")
+NAMES = ("event", "task", "comm", "pid", "tid", "cpu", "period", "common_flags", "common_preempt_count")
 TEXTS = ("event", "task", "comm")
 _THREADS = "e.utid in (select f.utid from thread f left join process g using (upid) where {})"
 _NUMBERS = {
     "cpu": ("{}", "e.cpu"),
     "period": ("{}", "e.period"),
+    "common_flags": ("{}", "e.flags"),
+    "common_preempt_count": ("{}", "e.preempt"),
     "tid": (_THREADS, "f.tid"),
     "pid": (_THREADS, "coalesce(g.pid, f.tid)"),
 }
+_DEPTH = "case when {0} = 0 then '.' else format('{{:x}}', {0}) end"
+_LETTERS = (
+    "(case when e.flags & 1 <> 0 then 'd' when e.flags & 2 <> 0 then 'X' else '.' end ||"
+    " case when e.flags & 4 <> 0 then 'N' else '.' end ||"
+    " case e.flags & 24 when 0 then '.' when 8 then 'h' when 16 then 's' else 'H' end ||"
+    f" {_DEPTH.format('(e.preempt & 15)')} || {_DEPTH.format('(e.preempt >> 4)')})"
+)
+"""Flags as the list shows them (``formats.tracing.text.latency``); NULL where they were not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,8 @@ class _Made:
             return self._event(node)
         if name in TEXTS:
             return _THREADS.format(self._compared("f.name", node, text=True))
+        if name == "common_flags" and node.op in ("~", "!~"):
+            return self._compared(_LETTERS, node, text=True)
         if name in _NUMBERS:
             around, column = _NUMBERS[name]
             return around.format(self._compared(column, node, text=False))
