@@ -5,17 +5,18 @@ before it is changed, so that the next run puts back what a killed one could not
     [["set_graph_function", "", true], ["max_graph_depth", "0", false]]        file, text, whether it is emptied first
 
 Only settings that nobody uses are borrowed: those who use them would be disturbed, and their state is not ours to keep.
+Of two runs that look at once one would not see the other: whoever looks has a lock until it has written.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Self
 
-from probescope.errors import KernelError, SessionError
+from probescope.errors import KernelError, LimitError, SessionError
 from probescope.frozen import dataclass
 from probescope.kernel import tracefs
 from probescope.kernel.host import host
@@ -23,8 +24,9 @@ from probescope.kernel.leftovers import pid_namespace
 
 FOLDER = "/run/probescope"
 _NAME = re.compile(r"borrowed_(\d{1,10})_([0-9a-f]{1,16})\.json")
-_LIMIT = 1 << 16
-_FILE = re.compile(r"[a-z_]{1,64}(/[A-Za-z0-9_-]{1,64}){0,3}")
+_LIMIT = 1 << 24
+_FILE = re.compile(r"[a-z_]{1,64}(/(?!\.\.?(/|$))[^/\0]{1,255}){0,6}")
+"""Below tracefs: ``instances/NAME/trace_options``, where a name is whatever the user has called a buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,24 @@ class Borrowed:
     def __init__(self) -> None:
         self._undo: list[tuple[str, str, bool]] = []
         self._path = ""
+        self._locks = ExitStack()
+
+    def hold(self, what: str) -> None:
+        """No other probescope has it until ``close``. Raises SessionError where one has."""
+        try:
+            host().make_private_folder(FOLDER)
+            self._locks.enter_context(host().lock(f"{FOLDER}/{what.replace(' ', '_')}.lock", wait=False))
+        except BlockingIOError:
+            whose = _living() or "another probescope"
+            raise SessionError(f"{what} of tracefs is in use by {whose}", hints=["wait until it has ended"]) from None
+        except OSError as e:
+            raise _unwritten(e) from None
 
     def write(self, file: str, text: str) -> None:
-        if all(file != known for known, _, _ in self._undo):
-            self._note(file)
-        tracefs.write(file, text)
+        with _alone():
+            if all(file != known for known, _, _ in self._undo):
+                self._note(file)
+            tracefs.write(file, text)
 
     def note(self, file: str, back: str, *, truncate: bool = False) -> None:
         """What puts back a file that is no ``Setting``: its own value of before."""
@@ -93,7 +108,7 @@ class Borrowed:
             self._path = f"{FOLDER}/borrowed_{h.getpid()}_{pid_namespace():x}.json"
             h.write_whole(self._path, json.dumps(self._undo))
         except OSError as e:
-            raise SessionError(f"cannot write down in {FOLDER} what has to be undone: {e.strerror}") from None
+            raise _unwritten(e) from None
 
     @property
     def undo(self) -> list[tuple[str, str, bool]]:
@@ -111,12 +126,29 @@ class Borrowed:
         if self._path:
             host().unlink(self._path)
             self._path = ""
+        self._locks.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _unwritten(e: OSError) -> SessionError:
+    return SessionError(f"cannot write down in {FOLDER} what has to be undone: {e.strerror}")
+
+
+@contextmanager
+def _alone() -> Generator[None]:
+    """No other probescope looks at settings of the machine, or changes them, meanwhile."""
+    with ExitStack() as held:
+        try:
+            host().make_private_folder(FOLDER)
+            held.enter_context(host().lock(f"{FOLDER}/settings.lock"))
+        except OSError as e:
+            raise _unwritten(e) from None
+        yield
 
 
 def _living() -> str:
@@ -168,11 +200,20 @@ def abandoned() -> list[tuple[str, int, bool]]:
 
 
 def settle(path: str) -> bool:
-    """Puts back what a dead run has written down there; whether that could be read."""
+    """Puts back what a dead run has written down there; whether that could be read, which it cannot once another run
+    has done it."""
+    try:
+        with _alone():
+            return _settled(path)
+    except SessionError:  # it is another user's
+        return False
+
+
+def _settled(path: str) -> bool:
     try:
         told = json.loads(host().read_text(path, _LIMIT))
         undo = [(str(file), str(text), bool(truncate)) for file, text, truncate in told]
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError, LimitError):
         undo = []
     put_back([item for item in undo if _FILE.fullmatch(item[0])])
     host().unlink(path)

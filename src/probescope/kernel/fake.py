@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from probescope.frozen import dataclass
 from probescope.kernel import host as _host
@@ -187,6 +188,10 @@ class FakeHost(Host):
     def write_whole(self, path: str, text: str) -> None:
         self._allow(path)
         self.files[path] = text.encode()
+
+    def lock(self, path: str, *, wait: bool = True) -> AbstractContextManager[object]:
+        """Nobody else is there."""
+        return nullcontext()
 
     def unlink(self, path: str) -> None:
         self.files.pop(path, None)

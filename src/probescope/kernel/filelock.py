@@ -10,11 +10,11 @@ from typing import Self
 
 
 class FileLock:
-    """Waits for the lock; raises OSError where the file cannot be made. The file stays when the lock is given back:
-    others may wait at it."""
+    """Waits for the lock, or with ``wait`` false raises BlockingIOError where somebody has it; raises OSError where the
+    file cannot be made. The file stays when the lock is given back: others may wait at it."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, path: str, *, wait: bool = True) -> None:
+        self._path, self._wait = path, wait
         self._fd = -1
 
     def __enter__(self) -> Self:
@@ -22,7 +22,7 @@ class FileLock:
 
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            fcntl.flock(self._fd, fcntl.LOCK_EX if self._wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BaseException:
             os.close(self._fd)
             raise

@@ -18,6 +18,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 from probescope.errors import LimitError
@@ -243,6 +244,12 @@ class Host:
         with open(path + ".new", "w", encoding="utf-8", errors="surrogateescape", opener=_private) as file:
             file.write(text)
         os.replace(path + ".new", path)
+
+    def lock(self, path: str, *, wait: bool = True) -> AbstractContextManager[object]:
+        """Processes that share a file: see ``FileLock``."""
+        from probescope.kernel.filelock import FileLock
+
+        return FileLock(path, wait=wait)
 
     def unlink(self, path: str) -> None:
         """Removes a file, if it is there."""

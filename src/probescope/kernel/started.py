@@ -13,7 +13,7 @@ import json
 import re
 from contextlib import suppress
 
-from probescope.errors import KernelError, SessionError
+from probescope.errors import KernelError, LimitError, SessionError
 from probescope.frozen import dataclass, field
 from probescope.kernel import borrowed, tracefs
 from probescope.kernel.host import host
@@ -21,7 +21,7 @@ from probescope.kernel.host import host
 OWN = "probescope"
 """The instance of a trace that was given no name."""
 _NAME = re.compile(r"started_([^/\0]{1,120})\.json")
-_LIMIT = 1 << 20
+_LIMIT = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _read(instance: str) -> Started:
         )
         events = {str(system): [str(n) for n in names] for system, names in told["events"].items()}
         return Started(instance, bool(told["top"]), undo, events)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, LimitError):
         return Started(instance)
 
 

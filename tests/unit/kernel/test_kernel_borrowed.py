@@ -7,9 +7,11 @@ import json
 import pytest
 
 from probescope.errors import SessionError
+from probescope.kernel import borrowed as module
 from probescope.kernel.borrowed import FOLDER, Borrowed, abandoned, settle, tracers_at_work
 from probescope.kernel.fake import FakeHost
-from probescope.kernel.host import use_host
+from probescope.kernel.filelock import FileLock
+from probescope.kernel.host import Host, use_host
 
 T = "/sys/kernel/tracing"
 IDLE = "#### all functions enabled ####\n"
@@ -103,3 +105,85 @@ def test_a_damaged_file_is_thrown_away(text):
         settle(name)
     assert host.written == []
     assert name not in host.files
+
+
+def test_names_that_users_have_given_are_put_back_too():
+    """A buffer may be called whatever a folder may; what leads out of tracefs is not written."""
+    name = f"{FOLDER}/borrowed_11_abc.json"
+    files = [f"instances/probescope_1_2_record_{'my.own buffer' * 5}/trace_options", "instances/../../x", "events/./y"]
+    host = fake(**{name: json.dumps([[f, "nomarkers", False] for f in files]), f"{T}/{files[0]}": ""})
+    with use_host(host):
+        assert settle(name)
+    assert host.written == [(f"{T}/{files[0]}", b"nomarkers")]
+
+
+def test_a_run_with_many_probes_is_put_back():
+    """A thousand definitions that were borrowed, and a run that was killed."""
+    name = f"{FOLDER}/borrowed_11_abc.json"
+    undo = [["kprobe_events", f"-:probe/{'function' * 7}_{i}", False] for i in range(1000)]
+    host = fake(**{name: json.dumps(undo), f"{T}/kprobe_events": ""})
+    with use_host(host):
+        assert settle(name)
+    assert len(host.written) == 1000
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "x" * (module._LIMIT + 1)], ids=["deep", "long"])
+def test_what_cannot_be_read_stops_nobody(text, tmp_path, monkeypatch):
+    """A run would not start while it is there."""
+    path = tmp_path / "borrowed_11_abc.json"
+    path.write_text(text)
+    monkeypatch.setattr(module, "FOLDER", str(tmp_path))
+    assert not settle(str(path))
+    assert not path.exists()
+
+
+class Watched(FakeHost):
+    """Whether the lock was taken at each look at tracefs, and at each change."""
+
+    def __init__(self, host, folder):
+        super().__init__(host.files, inodes=host.inodes)
+        self.cache["tracefs"] = T
+        self.lock = Host.lock.__get__(self)
+        self.folder, self.seen = folder, []
+
+    def _look(self, path):
+        if path.startswith(T):
+            try:
+                with FileLock(f"{self.folder}/settings.lock", wait=False):
+                    self.seen.append(path)
+            except BlockingIOError:
+                pass
+
+    def read_bytes(self, path, limit=0):
+        self._look(path)
+        return super().read_bytes(path)
+
+    def write(self, path, data, *, truncate=False):
+        self._look(path)
+        super().write(path, data, truncate=truncate)
+
+
+def test_two_runs_do_not_look_at_once(tmp_path, monkeypatch):
+    """From the look whether nobody uses it to the change there is a lock; and while a dead run's are put back."""
+    monkeypatch.setattr(module, "FOLDER", str(tmp_path))
+    dead = str(tmp_path / "borrowed_11_abc.json")
+    host = Watched(fake(**{dead: '[["max_graph_depth", "0", false]]'}), tmp_path)
+    with use_host(host):
+        settle(dead)
+        borrowed = Borrowed()
+        borrowed.write("set_graph_function", "vfs_read\n")
+        assert host.seen == []
+        assert len(host.written) == 2
+        borrowed.close()
+
+
+def test_one_run_alone_has_the_top_buffer(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "FOLDER", str(tmp_path))
+    with use_host(Watched(fake(), tmp_path)):
+        first, second = Borrowed(), Borrowed()
+        first.hold("top buffer")
+        with pytest.raises(SessionError, match="top buffer of tracefs is in use by another probescope"):
+            second.hold("top buffer")
+        first.close()
+        second.hold("top buffer")
+        second.close()

@@ -58,7 +58,7 @@ class Armed:
             self._instance.close()
             self._instance = None
             self.base = tracefs.find_root()
-            unused_top()
+            take_top(self._borrowed)
             self._borrowed.note("trace", "", truncate=True)
             self._borrowed.note("tracing_on", tracefs.read("tracing_on").strip())
 
@@ -266,7 +266,9 @@ def reap_after(pid: int) -> None:
         time.sleep(0.05)
 
 
-def unused_top() -> None:
+def take_top(borrowed: Borrowed) -> None:
+    """The top buffer is ours until ``borrowed`` is closed. Raises SessionError where somebody uses it."""
+    borrowed.hold("top buffer")
     used = "the top buffer of tracefs is in use, and this kernel has function_graph there only"
     look = f"trace-cmd reset, or its owner, gives it back: {tracefs.find_root()}"
     if tracefs.read("current_tracer").strip() != "nop" or tracefs.read("events/enable").strip() != "0":

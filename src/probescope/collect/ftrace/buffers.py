@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from probescope.collect.ftrace import refusals
-from probescope.collect.ftrace.arming import unused_top
+from probescope.collect.ftrace.arming import take_top
 from probescope.collect.ftrace.choosing import Chosen, Events
 from probescope.collect.ftrace.places import Place
 from probescope.collect.ftrace.record_plan import BufferPlan, CpuLoss, EventChoice, TracePlan
@@ -61,7 +61,7 @@ class Buffers:
             raise UsageError(only, hints=["leave -B out"])
         self.places.pop()
         tracefs.remove_instance(base)
-        unused_top()
+        take_top(self.borrowed)
         self.borrowed.note("trace", "", truncate=True)
         self.borrowed.note("tracing_on", tracefs.read("tracing_on").strip())
         self.borrowed.note("events/enable", "0")
