@@ -169,6 +169,11 @@ class KprobeAttach(Attach):
     module: str = ""
     traceable: bool = False  # in available_filter_functions: kprobe_multi can take it
 
+    @property
+    def name(self) -> str:
+        """``symbol`` with its module, as the kernel wants it: ``nf_tables:nft_do_chain``."""
+        return f"{self.module}:{self.symbol}" if self.module and self.symbol else self.symbol
+
 
 @dataclass(frozen=True, slots=True)
 class FentryAttach(Attach):

@@ -155,8 +155,7 @@ def _one(name: str, number: int, cookie: int, site: Site) -> Step:
         case TracepointAttach() as a:
             return AttachTracepoint(name, f"{a.category}:{a.event}", a.id, cookie, sites)
         case KprobeAttach() as a:
-            symbol = f"{a.module}:{a.symbol}" if a.module and a.symbol else a.symbol
-            return AttachKprobe(name, symbol, a.offset, a.address, a.ret, cookie, sites)
+            return AttachKprobe(name, a.name, a.offset, a.address, a.ret, cookie, sites)
         case UprobeAttach() as a:
             return AttachUprobe(name, a.path, a.offset, a.ref_ctr, a.ret, a.pid, cookie, sites)
         case IterAttach() as a:

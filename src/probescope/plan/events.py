@@ -119,6 +119,15 @@ def refusals(
                 break
 
 
+def too_many(program: Program, most: int, whom: str, hint: str) -> Diagnostic | None:
+    """More probes than a collector takes at once: each is an event."""
+    count = sum(len(c.sites) for c in program.clauses if not runs_itself(c))
+    if count <= most:
+        return None
+    message = f"{count} probes are too many for {whom}: {most} at most"
+    return Diagnostic("error", message, program.clauses[0].span, (hint,), program.source)
+
+
 def for_bpf_alone(site: Site) -> str:
     """Why a site is of no use without a BPF program; empty if that is not so."""
     match site.attach:

@@ -38,6 +38,7 @@ from probescope.plan.events import (
     refusals,
     runs_itself,
     served,
+    too_many,
 )
 from probescope.plan.filters import LONGEST, Fetched, filtered, reason
 from probescope.plan.ftrace_counting import Counting
@@ -147,8 +148,7 @@ class _Events:
             case TracepointAttach() as a:
                 return self._traced(f"{a.category}:{a.event}", text, "", (number,))
             case KprobeAttach() as a:
-                symbol = f"{a.module}:{a.symbol}" if a.module and a.symbol else a.symbol
-                place = f"{symbol}+{a.offset}" if symbol and a.offset else symbol or f"{a.address:#x}"
+                place = f"{a.name}+{a.offset}" if a.name and a.offset else a.name or f"{a.address:#x}"
                 wanted = DefineEvent("", "kprobe", place, a.ret, self._fetched(clause, site), (number,))
             case UprobeAttach() as a:
                 counter = f"({a.ref_ctr:#x})" if a.ref_ctr else ""
@@ -230,10 +230,9 @@ def _either(filters: Sequence[str]) -> str:
 
 
 def _unanswered(program: Program, request: PlanRequest, nested: bool) -> Iterator[Diagnostic]:
-    count = sum(len(c.sites) for c in program.clauses if not runs_itself(c))
-    if count > MOST_EVENTS:
-        message = f"{count} probes are too many for --via ftrace: {MOST_EVENTS} at most"
-        yield Diagnostic("error", message, program.clauses[0].span, ("make the patterns narrower",), program.source)
+    found = too_many(program, MOST_EVENTS, "--via ftrace", "make the patterns narrower")
+    if found:
+        yield found
         return
 
     def why(clause: Clause, site: Site) -> str:

@@ -32,6 +32,7 @@ from probescope.plan.events import (
     refusals,
     runs_itself,
     served,
+    too_many,
 )
 from probescope.plan.filters import filtered, reason
 from probescope.plan.ladder import site_features
@@ -123,8 +124,7 @@ def _sampled(clause: Clause, site: Site, number: int, request: PlanRequest) -> S
                 **common,  # type: ignore[arg-type]
             )
         case KprobeAttach() as a:
-            symbol = f"{a.module}:{a.symbol}" if a.module and a.symbol else a.symbol
-            at = {"symbol": symbol, "offset": a.offset, "address": a.address, "ret": a.ret}
+            at = {"symbol": a.name, "offset": a.offset, "address": a.address, "ret": a.ret}
             return SampleEvent(site.name, -1, parts=_order(parts), pmu="kprobe", **at, **common)  # type: ignore[arg-type]
         case UprobeAttach() as a:
             at = {"path": a.path, "offset": a.offset, "ref_ctr": a.ref_ctr, "ret": a.ret}
@@ -137,12 +137,11 @@ def _sampled(clause: Clause, site: Site, number: int, request: PlanRequest) -> S
 
 
 def _unanswered(program: Program, request: PlanRequest) -> Iterator[Diagnostic]:
-    count = sum(len(c.sites) for c in program.clauses if not runs_itself(c))
-    if count > MOST_EVENTS:
-        message = (
-            f"{count} probes are too many for --via perf, where each is an event of its own: {MOST_EVENTS} at most"
-        )
-        yield Diagnostic("error", message, program.clauses[0].span, ("--via bpf has less to open",), program.source)
+    found = too_many(
+        program, MOST_EVENTS, "--via perf, where each is an event of its own", "--via bpf has less to open"
+    )
+    if found:
+        yield found
         return
 
     def why(clause: Clause, site: Site) -> str:

@@ -6,7 +6,7 @@ Addresses are those of the text, and names are looked up there alone: ``frame_na
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from probescope.formats.tracetext.kinds import Kind
 from probescope.formats.tracetext.names import Names
 from probescope.formats.tracetext.perf_entries import entries, is_tracepoint
 from probescope.formats.tracetext.perf_heads import TextFrame, fact, in_kernel
-from probescope.formats.tracetext.reader import BATCH, Making
+from probescope.formats.tracetext.reader import Making, OpenText
 from probescope.formats.tracetext.survey import Survey
 from probescope.frozen import replace
-from probescope.model.recording import Damage, EventBatch, EventType, LostEvents, Machine, MappedFile, Named, Ragged
+from probescope.model.recording import EventBatch, EventType, LostEvents, Machine, MappedFile, Named, Ragged
 
 if TYPE_CHECKING:
     from probescope.formats.tracetext import Known
@@ -67,7 +67,7 @@ class PerfSurvey(Survey):
         return EventType(kind.name, sampled=has)
 
 
-class PerfText:
+class PerfText(OpenText):
     """Satisfies ``model.recording.Recording``, and what else is asked of a ``PerfData``. ``frame_names``: from
     (process, -1 for the kernel; address) to what the text calls it, inlined calls first; it grows as batches are
     read."""
@@ -77,24 +77,10 @@ class PerfText:
     groups = ()
 
     def __init__(self, file: TextFile, known: Known | None) -> None:
-        self._file = file
-        self.name = file.name
-        self._opening, self._reading = Tally(), Tally()
-        self.survey = PerfSurvey(known).walk(entries(file.lines(self._opening), self._opening))
-        if not self.survey.count:
-            raise file.nothing()
-        self.comms = self.survey.comms
+        super().__init__(file, lambda tally: PerfSurvey(known).walk(entries(file.lines(tally), tally)))
         self.features: dict[str, Any] = {}
         self.frame_names: dict[tuple[int, int], tuple[TextFrame, ...]] = {}
         self.machine = self._machine()
-
-    @property
-    def events(self) -> tuple[EventType, ...]:
-        return self.survey.events
-
-    @property
-    def damage(self) -> tuple[Damage, ...]:
-        return self._opening.listed() + self._reading.listed()
 
     def _machine(self) -> Machine:
         lines = self._file.start.decode("utf-8", "replace").split("\n")
@@ -102,24 +88,11 @@ class PerfText:
         known = {name: told[word] for word, name in _FACTS.items() if word in told}
         return Machine(cpus=self.survey.cpus, recorder="perf script", **known)  # type: ignore[arg-type]
 
-    def batches(self) -> Iterator[EventBatch]:
-        self._reading = Tally()
-        making = PerfMaking(self.survey, self._reading, self.frame_names)
-        for one in entries(self._file.lines(Tally()), Tally()):
-            making.add(one)
-            if len(making) >= BATCH:
-                yield making.batch()
-        if making.any:
-            yield making.batch()
+    def _entries(self, tally: Tally) -> Iterator[Entry | Missing]:
+        return entries(self._file.lines(tally), tally)
 
-    def close(self) -> None:
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _making(self, tally: Tally) -> Making:
+        return PerfMaking(self.survey, tally, self.frame_names)
 
 
 class PerfMaking(Making):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -36,52 +37,36 @@ class TextBuffer:
     latency: bool = False
 
 
-class TraceText:
-    """Satisfies ``model.recording.Recording``, and what else is asked of a ``TraceDat``. ``flags``: lines have that
-    column; ``nanoseconds``: their times have 9 digits."""
+class OpenText(ABC):
+    """A text that was gone through once to see what there is in it, and is read again by each ``batches``."""
 
-    long_size = 8
-
-    def __init__(self, file: TextFile, known: Known | None) -> None:
+    def __init__(self, file: TextFile, survey: Callable[[Tally], Survey]) -> None:
         self._file = file
         self.name = file.name
         self._opening, self._reading = Tally(), Tally()
-        self._first: dict[int, tuple[str, int]] = {}
-        self.survey = Survey(known).walk(entries(file.lines(self._opening), self._opening, self._first))
-        for comm, tid in self._first.values():
-            self.survey.comms.setdefault(tid, comm)
+        self.survey = survey(self._opening)
         if not self.survey.count:
             raise file.nothing()
-        self.symbols = Names()
-        self.printk = PrintkFormats()
         self.comms = self.survey.comms
-        self.flags, self.nanoseconds = self.survey.flags, self.survey.digits == 9
-        self.clock = "" if self.survey.digits else "counter"
-        self.machine = Machine(cpus=max(self.survey.cpus, file.cpus), clock=self.clock, recorder=file.recorder)
 
     @property
     def events(self) -> tuple[EventType, ...]:
         return self.survey.events
 
     @property
-    def buffers(self) -> tuple[TextBuffer, ...]:
-        return tuple(TextBuffer(name) for name in sorted(self.survey.buffers))
-
-    @property
     def damage(self) -> tuple[Damage, ...]:
         return self._opening.listed() + self._reading.listed()
 
-    def context(self) -> Context:
-        return Context(False, self.long_size, self.symbols, self.printk, dict(self.comms))
+    @abstractmethod
+    def _entries(self, tally: Tally) -> Iterator[Entry | Missing]: ...
 
-    def latency(self) -> Iterator[str]:
-        """Of a latency tracer's trace the events are events: nothing is left."""
-        return iter(())
+    @abstractmethod
+    def _making(self, tally: Tally) -> Making: ...
 
     def batches(self) -> Iterator[EventBatch]:
         self._reading = Tally()
-        making = Making(self.survey, self.symbols, self._reading)
-        for one in entries(self._file.lines(Tally()), Tally(), self._first):
+        making = self._making(self._reading)
+        for one in self._entries(Tally()):
             making.add(one)
             if len(making) >= BATCH:
                 yield making.batch()
@@ -96,6 +81,41 @@ class TraceText:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class TraceText(OpenText):
+    """Satisfies ``model.recording.Recording``, and what else is asked of a ``TraceDat``. ``flags``: lines have that
+    column; ``nanoseconds``: their times have 9 digits."""
+
+    long_size = 8
+
+    def __init__(self, file: TextFile, known: Known | None) -> None:
+        self._first: dict[int, tuple[str, int]] = {}
+        super().__init__(file, lambda tally: Survey(known).walk(entries(file.lines(tally), tally, self._first)))
+        for comm, tid in self._first.values():
+            self.comms.setdefault(tid, comm)
+        self.symbols = Names()
+        self.printk = PrintkFormats()
+        self.flags, self.nanoseconds = self.survey.flags, self.survey.digits == 9
+        self.clock = "" if self.survey.digits else "counter"
+        self.machine = Machine(cpus=max(self.survey.cpus, file.cpus), clock=self.clock, recorder=file.recorder)
+
+    @property
+    def buffers(self) -> tuple[TextBuffer, ...]:
+        return tuple(TextBuffer(name) for name in sorted(self.survey.buffers))
+
+    def context(self) -> Context:
+        return Context(False, self.long_size, self.symbols, self.printk, dict(self.comms))
+
+    def latency(self) -> Iterator[str]:
+        """Of a latency tracer's trace the events are events: nothing is left."""
+        return iter(())
+
+    def _entries(self, tally: Tally) -> Iterator[Entry | Missing]:
+        return entries(self._file.lines(tally), tally, self._first)
+
+    def _making(self, tally: Tally) -> Making:
+        return Making(self.survey, self.symbols, tally)
 
 
 class Making:
