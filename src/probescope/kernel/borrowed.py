@@ -21,6 +21,7 @@ from probescope.frozen import dataclass
 from probescope.kernel import tracefs
 from probescope.kernel.host import host
 from probescope.kernel.leftovers import pid_namespace
+from probescope.kernel.procfs import ended
 
 FOLDER = "/run/probescope"
 _NAME = re.compile(r"borrowed_(\d{1,10})_([0-9a-f]{1,16})\.json")
@@ -195,7 +196,7 @@ def abandoned() -> list[tuple[str, int, bool]]:
         owner = _NAME.fullmatch(name)
         if owner:
             foreign = int(owner[2], 16) != pid_namespace()
-            out.append((f"{FOLDER}/{name}", int(owner[1]), foreign or host().exists(f"/proc/{owner[1]}")))
+            out.append((f"{FOLDER}/{name}", int(owner[1]), foreign or not ended(int(owner[1]))))
     return out
 
 

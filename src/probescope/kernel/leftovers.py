@@ -12,6 +12,7 @@ import re
 from probescope.errors import KernelError
 from probescope.frozen import dataclass
 from probescope.kernel.host import host
+from probescope.kernel.procfs import ended
 
 PREFIX = "probescope_"
 _OWNER = re.compile(r"probescope_(\d{1,10})_([0-9a-f]{1,16})_")
@@ -69,7 +70,7 @@ def leftovers() -> list[Leftover]:
 def _leftover(kind: str, name: str, owner: re.Match[str]) -> Leftover:
     pid = int(owner[1])
     foreign = int(owner[2], 16) != pid_namespace()
-    return Leftover(kind, name, pid, foreign or host().exists(f"/proc/{pid}"))
+    return Leftover(kind, name, pid, foreign or not ended(pid))
 
 
 def reap() -> list[Leftover]:
@@ -96,6 +97,8 @@ def reap() -> list[Leftover]:
 def _remove_event(name: str) -> bool:
     from probescope.kernel import tracefs
 
+    if not host().exists(f"{tracefs.find_root()}/events/{name}/enable"):
+        return True  # what its run had written down has removed it
     try:
         if not tracefs.read(f"events/{name}/enable").startswith("0"):  # writing a 0 makes the top buffer grow as well
             tracefs.write(f"events/{name}/enable", "0")

@@ -41,6 +41,15 @@ def alive(pid: int) -> bool:
     return host().exists(f"/proc/{pid}")
 
 
+def ended(pid: int) -> bool:
+    """Whether it is gone, or all that is left of it is what its parent has not asked for yet: a zombie has neither
+    files nor memory. One stays for a while of what ``timeout -s KILL`` runs, since that kills itself as well."""
+    state = _read(pid, "stat", 4096).rpartition(b")")[2].split()[:1]
+    if not state:
+        return not alive(pid)
+    return state[0] in (b"Z", b"X") and len(threads(pid)) <= 1
+
+
 def comm(pid: int) -> str:
     """The name that the kernel shows for the process, at most 15 bytes; odd bytes become U+FFFD."""
     return _read(pid, "comm", 4096).removesuffix(b"\n").decode("utf-8", "replace")

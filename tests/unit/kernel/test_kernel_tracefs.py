@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
 
 import pytest
 
 from probescope.errors import KernelError, PermissionDenied, Unsupported
-from probescope.kernel import leftovers, tracefs
+from probescope.kernel import leftovers, procfs, tracefs
 from probescope.kernel.fake import FakeHost
 from probescope.kernel.host import Host, use_host
 
@@ -167,6 +168,33 @@ def test_reaping_touches_only_our_dead():
         f"{T}/instances/probescope_x",
         f"{T}/instances/other",
     ]
+
+
+def test_a_zombie_has_left_what_it_had():
+    """Nobody has waited for a run that was killed together with what started it: it is in /proc, and dead."""
+    host = leftover_host()
+    host.files["/proc/12/stat"] = b"12 (a) Z b) Z 1 12 12 0 -1"
+    with use_host(host):
+        assert [x.name for x in leftovers.leftovers() if not x.alive and x.pid == 12] == [
+            "probescope_12_abc_k/b",
+            "probescope_12_abc_i",
+        ]
+        host.files["/proc/12/stat"] = b"12 (a) Z b) S 1 12 12 0 -1"
+        assert all(x.alive for x in leftovers.leftovers() if x.pid == 12)
+
+
+def test_a_child_that_nobody_waited_for_has_ended():
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    try:
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        assert procfs.alive(child)
+        assert procfs.ended(child)
+        assert not procfs.ended(os.getpid())
+    finally:
+        os.waitpid(child, 0)
+    assert procfs.ended(child)
 
 
 def test_an_event_that_is_off_is_not_switched_off():
