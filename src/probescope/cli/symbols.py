@@ -73,14 +73,11 @@ def saved_beside(name: str) -> SymbolFile | None:
     """The tables that were saved beside a recording."""
     from probescope.formats.symbolfile import SUFFIX, SymbolFile
 
-    path = name.rstrip("/") + SUFFIX
-    if name == "-" or not os.path.isfile(path):
-        return None
     try:
-        return SymbolFile(open(path, "rb"), path)
+        return SymbolFile.beside(name)
     except (OSError, FormatError) as e:
         what = e.what if isinstance(e, FormatError) else e.strerror
-        sys.stderr.write(f"WARNING: {path} cannot be used: {what}\n")
+        sys.stderr.write(f"WARNING: {name.rstrip('/')}{SUFFIX} cannot be used: {what}\n")
         return None
 
 

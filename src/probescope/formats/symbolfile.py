@@ -21,6 +21,7 @@ as in the symbol table: not demangled. Only files with samples are there. An ent
 
 from __future__ import annotations
 
+import os
 import struct
 import sys
 import zlib
@@ -28,7 +29,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, Self
 
 from probescope.errors import FormatError
 from probescope.formats.zstd import zstd
@@ -102,6 +103,19 @@ class SymbolFile:
         if count > MOST_ENTRIES:
             raise FormatError(f"{count} tables", file=name, offset=8)
         self.entries = tuple(self._entry() for _ in range(count))
+
+    @classmethod
+    def beside(cls, recording: str) -> Self | None:
+        """The tables that were saved beside a recording; ``None`` where there are none. Raises OSError too."""
+        path = recording.rstrip("/") + SUFFIX
+        if recording == "-" or not os.path.isfile(path):
+            return None
+        file = open(path, "rb")  # noqa: SIM115 - it stays open as long as tables are asked for
+        try:
+            return cls(file, path)
+        except BaseException:
+            file.close()
+            raise
 
     def _entry(self) -> Entry:
         data = self._bytes(_ENTRY.size)

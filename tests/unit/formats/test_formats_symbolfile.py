@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import tracemalloc
 import zlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -132,3 +134,20 @@ def test_a_bomb_is_not_unpacked() -> None:
         assert tracemalloc.get_traced_memory()[1] < 1 << 22
     finally:
         tracemalloc.stop()
+
+
+def test_beside_a_recording(tmp_path: Path) -> None:
+    """Found by the recording's name; one that is no such file is not left open (warnings are errors here)."""
+    recording = tmp_path / "perf.data"
+    assert SymbolFile.beside(str(recording)) is None
+    assert SymbolFile.beside("-") is None
+    (tmp_path / "perf.data.symbols").write_bytes(written())
+    found = SymbolFile.beside(str(recording))
+    assert found is not None
+    assert [e.kind for e in found.entries] == ["file", "kernel", "jit"]
+    found._file.close()
+    (tmp_path / "perf.data.symbols").write_bytes(b"something else")
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(FormatError, match="no saved symbols"):
+        SymbolFile.beside(str(recording))
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -11,13 +11,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from probescope.collect.recorded.modules import KERNEL
 from probescope.collect.recorded.stacks import Stacks
+from probescope.collect.recorded.symbols import Frame
 from probescope.model.recording import Ragged
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from probescope.model.recording import EventBatch, Recording
+    from probescope.formats.tracedat.reader import TraceDat
+    from probescope.formats.tracetext.reader import TraceText
+    from probescope.model.recording import EventBatch
 
     Column = np.ndarray[Any, Any]
 
@@ -25,7 +29,7 @@ NAME = "ftrace:kernel_stack"
 
 
 class KernelStacks:
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: TraceDat | TraceText) -> None:
         self._recording = recording
         self._stacks = Stacks()
         self._kind = next((i for i, e in enumerate(recording.events) if e.name == NAME), -1)
@@ -44,6 +48,18 @@ class KernelStacks:
     def addresses(self, stack: int) -> tuple[int, ...]:
         """Innermost first."""
         return self._stacks.chains[stack][1]
+
+    def frames(self, stack: int) -> tuple[Frame, ...]:
+        """The same by their names."""
+        return tuple(map(self.frame, self.addresses(stack)))
+
+    def frame(self, address: int) -> Frame:
+        """Of the kernel, by the symbols that the recording holds."""
+        found = self._recording.symbols.name(address)
+        if found is None:
+            return Frame(address, "", 0, KERNEL, kernel=True)
+        name, _, module = found[0].partition(" ")
+        return Frame(address, name, address - found[1], module or KERNEL, kernel=True)
 
     def of(self, batch: EventBatch) -> tuple[Column | None, Column | None]:
         """(the number of each event's stack, -1 for none; which events are no stacks); None where there are no

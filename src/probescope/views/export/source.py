@@ -192,11 +192,7 @@ class TraceSource(Source):
         return found
 
     def frames(self, stack: int) -> tuple[Frame, ...]:
-        return tuple(self.frame(-1, address, kernel=True) for address in self.stacks.addresses(stack))
+        return self.stacks.frames(stack)
 
     def frame(self, space: int, address: int, kernel: bool) -> Frame:
-        found = self.trace.symbols.name(address)
-        if found is None:
-            return Frame(address, "", 0, "[kernel.kallsyms]", kernel=True)
-        name, _, module = found[0].partition(" ")
-        return Frame(address, name, address - found[1], module or "[kernel.kallsyms]", kernel=True)
+        return self.stacks.frame(address)
