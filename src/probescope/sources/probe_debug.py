@@ -30,6 +30,7 @@ from probescope.model.fetch import Deref, Fetch, Immediate, Register, Sum
 from probescope.model.probe_def import Place
 from probescope.model.site import MemBytes, Reg, RegBytes, RegMem
 from probescope.model.types import VOID
+from probescope.sources import probe_floats
 from probescope.sources.probe_args import CannotFetch, Value
 
 NOT_HERE = "has no place at this instruction: the compiler does not keep it there"
@@ -283,6 +284,11 @@ class DebugPlaces:
             case _:
                 return None
 
+    def unreadable_result(self, address: int) -> str:
+        """What a function returns, if it is where no probe can read it."""
+        function = self.scopes.function(address)
+        return probe_floats.returned(function, self.types, self.target.arch) if function is not None else ""
+
     def capture(self, value: Value) -> Capture | None:
         """How all of a value is had. Raises ``DwarfError``."""
         return self.captures.of(value.type, value.die, value.x)
@@ -305,11 +311,12 @@ class DebugPlaces:
             case ex.Pieces(parts=parts) if all(isinstance(p, ex.Held) and p.name for p, _ in parts):
                 return Pieces(tuple((Register(p.name), n) for p, n in parts if isinstance(p, ex.Held)))
             case _:
-                raise CannotFetch(f"{v.name} {self._lost(v, address, place)}", *self._instead(v))
+                how = [probe_floats.HOW] if isinstance(place, ex.Held) else []
+                raise CannotFetch(f"{v.name} {self._lost(v, address, place)}", *(self._instead(v) or how))
 
     def _lost(self, v: Variable, address: int, place: ex.Place | None) -> str:
         if isinstance(place, ex.Held):
-            return "is in a register that probes cannot read (of floating-point numbers or vectors)"
+            return f"is {probe_floats.WHY}"
         if place is not None:
             return NOT_ONE
         expression = self.scopes.expression(v.die, address)

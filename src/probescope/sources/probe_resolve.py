@@ -13,6 +13,7 @@ from probescope.model.fetch import Absolute, Deref, Fetch, Known, Register, Symb
 from probescope.model.probe_def import ArgDef, Element, Member, ProbeDef, Star, Var
 from probescope.model.probe_found import FoundArg
 from probescope.model.types import TypeTable
+from probescope.sources import probe_floats
 from probescope.sources.probe_args import CannotFetch, Chains, Value, Variables
 
 WORD = 8
@@ -22,7 +23,8 @@ WORD = 8
 class Surroundings:
     """What an argument may ask for at a place. ``entry``: a function is entered there; ``ret``: it returns there.
     ``every``: names of all variables, or of the parameters alone. ``static``: memory of a symbol of a binary; ``None``
-    for the kernel, which finds its symbols itself. ``capture``: of values that are more than a number."""
+    for the kernel, which finds its symbols itself. ``capture``: of values that are more than a number. ``unreadable``:
+    what the function returns, if that is where no probe can read it."""
 
     arch: Arch
     variables: Variables
@@ -32,6 +34,7 @@ class Surroundings:
     every: Callable[[str], Iterable[str]]
     static: Callable[[str], Fetch] | None = None
     capture: Callable[[Value], Capture | None] | None = None
+    unreadable: Callable[[], str] | None = None
 
 
 def arguments(d: ProbeDef, around: Surroundings) -> tuple[tuple[FoundArg, ...], tuple[str, ...]]:
@@ -87,6 +90,8 @@ def leaf(x: Fetch, around: Surroundings) -> Fetch:
             return Var("$goid", span=x.span)
         case Known(kind="retval") if not around.ret:
             raise CannotFetch("$retval is there only where a function returns", "FUNCTION%return", x=x)
+        case Known(kind="retval") if around.unreadable is not None and (kind := around.unreadable()):
+            raise CannotFetch(f"it returns {kind}, {probe_floats.WHY}", x=x)
         case Known(kind="argN", number=n):
             return _argument(x, n, around)
         case Symbol(name=name, offset=offset) if around.static is not None:
@@ -101,6 +106,8 @@ def leaf(x: Fetch, around: Surroundings) -> Fetch:
 
 def _register(x: Fetch, name: str, arch: Arch) -> Fetch:
     plain = arch.aliases.get(name, name)
+    if probe_floats.is_register(plain, arch):
+        raise CannotFetch(f"%{name} is {probe_floats.WHY.replace('in ', '', 1)}", probe_floats.HOW, x=x)
     if plain not in arch.regs:
         hints = [f"did you mean %{n}?" for n in nearest(name, [*arch.regs])] or [f"there are {', '.join(arch.regs)}"]
         raise CannotFetch(f"there is no register %{name}", *hints, x=x)
