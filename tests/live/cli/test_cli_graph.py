@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -199,11 +198,13 @@ def test_a_program_that_never_sleeps_is_ended_at_once(program):
         for _ in range(30_000):
             process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        asked = time.monotonic()
-        _, errors = process.communicate()
-        took = time.monotonic() - asked
+        try:
+            shown, errors = process.communicate(timeout=120)  # the program would go on for ever
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
     assert process.returncode == 0
-    assert took < 6, took
+    assert len(shown) < 8 << 20, "more than the ring holds"
     lost = [line for line in errors.decode().splitlines() if line.startswith("LOST")]
     assert len(lost) <= 1, lost
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import os
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from loops import run_here
 
 from probescope.cli.main import main
 from probescope.cli.peel import parse_steps
@@ -183,12 +183,7 @@ def test_steps_are_words() -> None:
 def test_keys(shop: str, tmp_path: Path) -> None:
     """To a caller by Enter, every step by its key, back, and the script by w."""
     pytest.importorskip("textual", reason="the screen needs textual")
-    others = asyncio.events._get_running_loop()  # browsers of other tests leave theirs in this thread
-    asyncio.events._set_running_loop(None)
-    try:
-        asyncio.run(_typed(shop, tmp_path / "way.sh"))
-    finally:
-        asyncio.events._set_running_loop(others)
+    run_here(_typed(shop, tmp_path / "way.sh"))
     assert (tmp_path / "way.sh").read_text().startswith("#!/bin/sh\n# price -> buy -> price\n")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import pty
 import re
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from loops import run_here
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="a C compiler is not installed")
 SOURCE = """
@@ -87,12 +87,7 @@ def test_wrong_words() -> None:
 
 def test_keys(busy: int) -> None:
     """Zoom, filter, call graph, pause, help and quitting, as typed."""
-    others = asyncio.events._get_running_loop()  # browsers of other tests leave theirs in this thread
-    asyncio.events._set_running_loop(None)
-    try:
-        asyncio.run(_typed(busy))
-    finally:
-        asyncio.events._set_running_loop(others)
+    run_here(_typed(busy))
 
 
 async def _typed(busy: int) -> None:
