@@ -78,7 +78,7 @@ def _constant(args: argparse.Namespace) -> Callable[[str], int | None]:
 
     def of_binary(name: str) -> int | None:
         debug = target(args).debug
-        found = debug.types.enumerator(name) if debug is not None else None
+        found = debug.types.enumerator(name.rpartition("::")[2]) if debug is not None else None
         return found[1] if found is not None else None
 
     return of_binary if args.binary else constant

@@ -88,18 +88,31 @@ class Hit:
     shift: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What filters compare of a value: the ``number`` in its own bytes, or the text behind ``pointer``, of ``length``
+    bytes (without it up to a NUL)."""
+
+    number: Word | None = None
+    signed: bool = False
+    pointer: Word | None = None
+    length: Word | None = None
+
+
 Show = Callable[[Hit], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
     """``root``: the value, ``Pieces`` or an address (``Deref``) where ``size`` bytes of it lie.
-    ``speculative``: some of what is taken for pointers may be none, and lead nowhere."""
+    ``speculative``: some of what is taken for pointers may be none, and lead nowhere. ``compared``: by filters, if that
+    is a number or a text."""
 
     root: Fetch
     size: int
     steps: tuple[Step, ...] = ()
     speculative: bool = False
+    compared: Compared | None = None
     show: Show = field(default=lambda _: "", compare=False, repr=False)
 
 

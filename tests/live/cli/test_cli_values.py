@@ -146,6 +146,28 @@ def test_own_printers(probe, plain, tmp_path):
     assert f"{file}:1: ModuleNotFoundError" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("binary", "definition", "passes", "stops"),
+    [
+        ("fast", "shop::texts a c", 'c == "a view" && a ~ "sh*"', 'a == "shor"'),
+        ("plain", "shop::hashes c", "c == green && c != red", "c == Color::red"),
+        ("rust", "calls::texts a b", 'a == "a str" && b != "a str"', 'a == "a st" || a == ""'),
+        ("rust", "calls::boxed flag ch", "flag == true && ch == 'ß'", "!flag"),
+        ("go", "main.text:0 s", 's == "hello"', 's == "hell"'),
+    ],
+)
+def test_filters_compare_values(request, probe, binary, definition, passes, stops):
+    """Texts by their own length, wherever they end in memory; characters, truths and constants by their words."""
+    path = request.getfixturevalue(binary)
+    assert len(probe(path, definition, "--filter", passes)[0]) == 1
+    assert probe(path, definition, "--filter", stops)[0] == []
+
+
+def test_what_filters_cannot_compare(probe, plain):
+    _, done = probe(plain, "shop::lists v", "--filter", "v == 1", code=1)
+    assert "v is neither a number nor a text" in done.stderr
+
+
 # --- Rust -------------------------------------------------------------------------------------------------------------
 
 

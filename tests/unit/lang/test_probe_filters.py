@@ -34,6 +34,11 @@ def test_numbers_are_compared_by_the_sign_of_the_argument():
     assert x == Binary(BOOL, "lt", Cast(I64, NAMED["low"]), Const(I64, 5))
 
 
+def test_words_and_characters_are_numbers():
+    assert condition("size == true") == Binary(BOOL, "eq", NAMED["size"], Const(U64, 1))
+    assert condition("size == 'ß'") == Binary(BOOL, "eq", NAMED["size"], Const(U64, 0xDF))
+
+
 def test_addresses_are_in_network_order():
     """The number of the article that everybody copies: 172.31.28.139 is 2333876140 on a little-endian machine."""
     wanted = struct.unpack("=I", socket.inet_aton("172.31.28.139"))[0]

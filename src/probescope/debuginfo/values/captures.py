@@ -11,7 +11,7 @@ from probescope.debuginfo.values import shapes as sh
 from probescope.debuginfo.values.rust import is_reference
 from probescope.debuginfo.values.vtypes import VType, VTypes
 from probescope.errors import DwarfError, ElfError
-from probescope.model.capture import Capture, Hit, Pieces
+from probescope.model.capture import Capture, Compared, Hit, Pieces, Word
 from probescope.model.fetch import Deref, Fetch, Immediate, Register, behind
 from probescope.model.types import Struct, Type
 
@@ -79,7 +79,7 @@ class Captures:
         if registry.find(t.name) is not None:
             recipe.pointers(t, Spot(0, 0, 0))
         size, steps = min(t.size, ROOT_BYTES), tuple(recipe.steps)
-        return Capture(root, size, steps, recipe.speculative, show=lambda hit: self.show(t, hit))
+        return Capture(root, size, steps, recipe.speculative, compared(t), show=lambda hit: self.show(t, hit))
 
     # --- afterwards ---------------------------------------------------------------------------------------------------
 
@@ -157,6 +157,20 @@ class Captures:
                 if len(out) > MAX_DESCRIBED:
                     return out
         return out
+
+
+def compared(t: VType, at: int = 0) -> Compared | None:
+    """Of texts, and of numbers that have words: characters, enumerations."""
+    shape = sh.shape_of(t)
+    match shape:
+        case sh.Text(pointer=pointer, length=length, unit=1):
+            return Compared(pointer=Word(0, at + pointer), length=Word(0, at + length) if length >= 0 else None)
+        case sh.Inline(at=inner, type=of):
+            return compared(of, at + inner)
+        case None if t.kind in _NUMBERS and t.kind != "float" and t.size in (1, 2, 4, 8):
+            return Compared(number=Word(0, at, t.size), signed=t.kind == "int")
+        case _:
+            return None
 
 
 def _root(x: Fetch, size: int) -> Fetch | None:

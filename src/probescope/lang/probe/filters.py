@@ -1,7 +1,7 @@
 """Filters of events, as people mean them: ``size > 100 && dest == 172.31.28.139 && name ~ "*.so"``.
 
     or := and ('||' and)*      and := not ('&&' not)*      not := '!' not | '(' or ')' | NAME op value
-    op := == != < <= > >= ~ &  value := NUMBER[ns|us|ms|s|m|h] | A.B.C.D | "text" | CONSTANT
+    op := == != < <= > >= ~ &  value := NUMBER[ns|us|ms|s|m|h] | A.B.C.D | "text" | 'c' | true | CONSTANT
 
 An address is compared as it lies in memory, in network order; a constant is one of an enumeration. ``~`` takes globs,
 and ``==`` of a text with ``*`` in it does not. Beside arguments there are comm, pid, tid and cpu.
@@ -26,6 +26,7 @@ _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,16}|\d{1,20})(ns|us|ms|s|m|h)?(?!
 _ADDRESS = re.compile(r"\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?![\w.])")
 _BARE = re.compile(r"[^\s&|()]+")
 _UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+_TRUTH = {"true": 1, "false": 0}
 _IR = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 Constants = Callable[[str], int | None]
@@ -191,6 +192,9 @@ class Filter:
 
     def _compared(self, c: Compare, known: Mapping[str, Expr], event: ProbeEvent) -> Expr:
         left = known.get(c.name)
+        if left is None and any(a.capture is not None and a.fetch.name == c.name for a in event.found.args):
+            hints = [f"a member of it, asked for beside it: {c.name}.MEMBER, or {c.name}->MEMBER"]
+            raise self._error(c, f"{c.name} is neither a number nor a text: it cannot be compared", *hints)
         if left is None:
             raise self._error(c, f"{event.name} has no argument {c.name}", f"it has {', '.join(known)}")
         if isinstance(left.type, String):
@@ -220,6 +224,10 @@ class Filter:
             if not -(1 << 63) <= c.value < 1 << 64:
                 raise self._error(c, "this number has more than 64 bits")
             return c.value
+        if c.value in _TRUTH and c.word:
+            return _TRUTH[c.value]
+        if len(c.value) == 1 and not c.word:
+            return ord(c.value)
         found = self._constants(c.value) if c.word and self._constants is not None else None
         if found is None:
             what = f"there is no constant {c.value}" if c.word else f"{c.name} is a number, and this is a text"

@@ -16,7 +16,7 @@ from probescope.frozen import dataclass
 from probescope.ir.expr import Binary, Cast, Const, Context, Expr, Load, Local, ReadStr, Reg, Ret
 from probescope.ir.program import Action, Clause, Program, Settings, Variable
 from probescope.ir.stmt import Assign, Emit, If, Stmt
-from probescope.lang.probe.lower_capture import CaptureReads, Send
+from probescope.lang.probe.lower_capture import CaptureReads, Send, compared
 from probescope.model.arch import Arch
 from probescope.model.capture import Capture
 from probescope.model.fetch import (
@@ -189,6 +189,9 @@ class _Lowered:
     def _whole(self, name: str, index: int, capture: Capture) -> None:
         reads = CaptureReads(capture, index, self._space, lambda x: self._address(x, 0), self._word, self._send)
         self._shown.append(Shown(name, None, FIRST + len(self.values), len(reads.values), capture))
+        key = compared(capture, self._space, lambda x: self._address(x, 0), self._word)
+        if key is not None:
+            self.named[name] = key
         self.locals += [(n, U64) for n in reads.locals]
         self.parts += reads.body
         self.values += reads.values

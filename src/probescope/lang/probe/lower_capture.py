@@ -16,10 +16,12 @@ from probescope.ir.expr import Binary, Cast, Const, Expr, Load, Local, Logic, Re
 from probescope.ir.stmt import Assign, If, Stmt
 from probescope.model.capture import IN_REGISTERS, Capture, Guard, Hit, Length, Pieces, Segment, Step, Word
 from probescope.model.fetch import Fetch, Immediate
-from probescope.model.types import BOOL, U32, U64, Buffer, Int, Space, String
+from probescope.model.types import BOOL, I64, U32, U64, Buffer, Int, Space, String
 
 BAD = 1 << 47
 """Addresses of a program are below it."""
+MOST = 256
+"""Bytes of a text that filters compare."""
 WITHIN = 2
 """So many steps have their bytes in the record itself."""
 
@@ -137,22 +139,11 @@ class CaptureReads:
 
     def _word(self, word: Word) -> Expr:
         if not word.step and self._pieces:
-            return self._of_pieces(word)
+            return of_pieces(self._pieces, word)
         at = Binary(U64, "add", self._start(word.step), Const(U64, word.at)) if word.at else self._start(word.step)
         t = Int(word.size if word.size in (1, 2, 4, 8) else 8, False)
         read = Load(t, self._space, at)
         return read if t == U64 else Cast(U64, read)
-
-    def _of_pieces(self, word: Word) -> Expr:
-        at = 0
-        for x, size in self._pieces:
-            if at <= word.at and word.at + word.size <= at + max(size, 1):
-                shift = 8 * (word.at - at)
-                moved: Expr = Binary(U64, "shr", x, Const(U64, shift)) if shift else x
-                mask = (1 << 8 * word.size) - 1
-                return Binary(U64, "and", moved, Const(U64, mask)) if word.size < 8 else moved
-            at += size
-        return Const(U64, 0)
 
     def _guard(self, body: list[Stmt], g: Guard) -> Iterable[Expr]:
         value = self._kept(body, self._word(g.word))
@@ -171,6 +162,48 @@ class CaptureReads:
         few = Binary(BOOL, "lt", word, Const(U64, most // length.scale + 1))
         scaled = Binary(U64, "mul", word, Const(U64, length.scale)) if length.scale != 1 else word
         return Select(U64, few, scaled, limit)
+
+
+def of_pieces(pieces: Sequence[tuple[Expr, int]], word: Word) -> Expr:
+    """A word out of registers."""
+    at = 0
+    for x, size in pieces:
+        if at <= word.at and word.at + word.size <= at + max(size, 1):
+            shift = 8 * (word.at - at)
+            moved: Expr = Binary(U64, "shr", x, Const(U64, shift)) if shift else x
+            mask = (1 << 8 * word.size) - 1
+            return Binary(U64, "and", moved, Const(U64, mask)) if word.size < 8 else moved
+        at += size
+    return Const(U64, 0)
+
+
+def compared(
+    capture: Capture, space: Space, address_of: Callable[[Fetch], Expr], word_of: Callable[[Fetch], Expr]
+) -> Expr | None:
+    """What a filter compares of a value: an expression of its own, before the value is read."""
+    key = capture.compared
+    if key is None:
+        return None
+
+    def word(w: Word) -> Expr:
+        if isinstance(capture.root, Pieces):
+            return of_pieces(tuple((word_of(x), n) for x, n in capture.root.parts), w)
+        t = Int(w.size, False)
+        read = Load(t, space, _plus(address_of(capture.root), w.at))
+        return read if t == U64 else Cast(U64, read)
+
+    if key.number is not None:
+        value = word(key.number)
+        wide = key.number.size
+        return Cast(I64, Cast(Int(wide, True), value)) if key.signed else value
+    if key.pointer is None:
+        return None
+    text, pointer = String(MOST), word(key.pointer)
+    if key.length is None:
+        return ReadStr(text, space, pointer)
+    length = word(key.length)
+    read = ReadStr(text, space, pointer, length)
+    return Select(text, Binary(BOOL, "gt", length, Const(U64, 0)), read, Const(text, b""))
 
 
 def _valid(pointer: Local) -> list[Expr]:
