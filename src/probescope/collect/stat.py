@@ -5,6 +5,7 @@ open ─► command made, not started ─► enable (or at its exec) ─► star
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 
@@ -66,9 +67,11 @@ def run(request: StatRequest) -> Iterator[Snapshot]:
     child: Child | None = None
     countings: list[Counting] = []
     going: _Run | None = None
+    cgroups: list[int] = []
     try:
         child = Child(request.command) if request.command else None
-        countings.extend(Counting(request.counters, target) for target in _targets(request, child))
+        cgroups.extend(map(_cgroup, request.cgroups))
+        countings.extend(Counting(request.counters, target) for target in _targets(request, child, cgroups))
         going = _Run(request, countings, child, signals)
         yield from going.snapshots()
     finally:
@@ -76,15 +79,18 @@ def run(request: StatRequest) -> Iterator[Snapshot]:
             going.close()
         for c in countings:
             c.close()
+        for fd in cgroups:
+            os.close(fd)
         if child is not None:
             child.close()
         signals.close()
 
 
-def _targets(request: StatRequest, child: Child | None) -> Iterator[Target]:
+def _targets(request: StatRequest, child: Child | None, cgroups: list[int]) -> Iterator[Target]:
+    """``cgroups``: descriptors of their folders."""
     tids = threads_asked_for(request.pids, request.tids)
-    if request.cgroups:
-        yield from (Target(request.cpus, cgroup=_cgroup(path)) for path in request.cgroups)
+    if cgroups:
+        yield from (Target(request.cpus, cgroup=fd) for fd in cgroups)
     elif request.cpus:
         yield Target(request.cpus)
     elif tids:
@@ -94,9 +100,7 @@ def _targets(request: StatRequest, child: Child | None) -> Iterator[Target]:
 
 
 def _cgroup(path: str) -> int:
-    """A descriptor that lives as long as this process: the kernel keeps its own reference only from the first open."""
-    import os
-
+    """A descriptor of its folder."""
     from probescope.kernel import cgroups
 
     for base in [cgroups.root_v2(), *cgroups.mounts().values()]:

@@ -306,6 +306,23 @@ def test_commands_and_answers() -> None:
             os.close(fd)
 
 
+def test_commands_that_can_come_no_more() -> None:
+    """The end of a pipe is there to be read for ever: whoever waits for the descriptor would not wait any more."""
+    ctl, to = os.pipe()
+    try:
+        control = Control(f"fd:{ctl}")
+        os.write(to, b"disable\n")
+        os.close(to)
+        assert list(control.commands()) == ["disable"]
+        assert control.fileno() == ctl
+        assert list(control.commands()) == []
+        assert control.fileno() == -1
+        control.close()
+    finally:
+        os.close(ctl)
+
+
+
 @pytest.mark.parametrize("spec", ["x", "fd:", "fd:x", "fd:999999", "fifo:/no/such", "file:/tmp/x"])
 def test_channels_that_cannot_be_used(spec: str) -> None:
     with pytest.raises(UsageError, match="control channel"):

@@ -54,14 +54,20 @@ class Control:
         return fd
 
     def fileno(self) -> int:
+        """-1 where there are no commands, or nobody is left who could send any."""
         return self._in
 
     def commands(self) -> Iterator[str]:
         """Those that have come, whole lines."""
         if self._in < 0:
             return
-        with suppress(BlockingIOError):
-            self._rest += os.read(self._in, _MOST)
+        try:
+            data = os.read(self._in, _MOST)
+        except BlockingIOError:
+            return
+        if not data:  # an end would be there to be read again and again
+            self._in = -1
+        self._rest += data
         *lines, self._rest = self._rest.split(b"\n")
         self._rest = self._rest[:_MOST]
         for line in lines:
