@@ -27,3 +27,25 @@ class FileMap:
     def forget(self, start: int, end: int) -> None:
         """Pages of the map, multiples of their size, are given back; who looks there again finds them as they were."""
         self.bytes.madvise(mmap.MADV_DONTNEED, start, end - start)
+
+
+class BytesMap:
+    """The same, where ``whole`` gives all of it as one ``bytes`` object, for compiled loops, which read nothing else.
+    That has to be let go of before ``bytes``."""
+
+    def __init__(self, fd: int, end: int) -> None:
+        """Raises ValueError also where this Python cannot take a file for such an object."""
+        from probescope.kernel.libc import FileBytes
+
+        if not stat.S_ISREG(os.fstat(fd).st_mode) or os.fstat(fd).st_size < end:
+            raise ValueError("only regular files are mapped")
+        self._fd = fd
+        self._held = FileBytes(fd, end)
+        self.bytes = self._held.view
+        self.whole = self._held.whole
+
+    def there(self, end: int) -> bool:
+        return os.fstat(self._fd).st_size >= end
+
+    def forget(self, start: int, end: int) -> None:
+        self._held.forget(start, end)

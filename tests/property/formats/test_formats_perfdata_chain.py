@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tempfile
 
 import formats_perfmaker as pm
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probescope.formats.perfdata import blocks, open_perfdata, summing
+from probescope.formats.perfdata import blocks, mapped, open_perfdata, stream, summing
 from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.buffers import Buffer
 
@@ -20,13 +21,17 @@ KINDS = [r.SAMPLE, r.SAMPLE, r.SAMPLE, r.MMAP2, r.COMM, r.FINISHED_ROUND, r.EVEN
 RECORDS = st.tuples(st.sampled_from(KINDS), st.integers(0, 7), st.integers(1, 6), st.integers(1, 40))
 
 
-@given(st.lists(RECORDS, max_size=30), st.integers(0, 5), st.integers(0, 3), st.integers(0, 2**32), st.integers(0, 2))
+@given(
+    st.lists(RECORDS, max_size=30),
+    *(st.integers(0, most) for most in (5, 3, 7, 2**32, 2)),
+)
 @settings(max_examples=200, deadline=None)
 def test_compiled_walk_finds_what_numpy_finds(
-    runs: list[tuple[int, int, int, int]], time_at: int, first: int, seed: int, faults: int
+    runs: list[tuple[int, int, int, int]], time_at: int, first: int, cut: int, seed: int, faults: int
 ) -> None:
     """A recording must read the same whether or not a C compiler was there when probescope was installed: the same
-    records, sorted the same way, up to the same first one that is none, also where bytes are damaged."""
+    records, sorted the same way, up to the same first one that is none, also where bytes are damaged, or are not to be
+    looked at behind some place."""
     random = np.random.default_rng(seed)
     words: list[int] = [0] * first
     for kind, misc, size, times in runs:
@@ -35,11 +40,13 @@ def test_compiled_walk_finds_what_numpy_finds(
     data = np.array(words, np.uint64)
     for _ in range(faults if len(data) else 0):
         data[int(random.integers(len(data)))] = int(random.integers(0, 1 << 62))
+    whole, end_at = data.tobytes(), max(first, len(data) - cut)
+    data = data[:end_at]
     buffer = Buffer.of(data)
     count = len(data) - first
     at, _, others, own, rounds, end = blocks._walked(buffer, first, count)
-    found = blocks._chained(chain.chain(data[first:].tobytes(), time_at), first, time_at)
-    for mine, theirs in zip(found, (at, None, others, own, rounds, end), strict=True):
+    found = blocks._chained(chain.chain(whole, first * 8, end_at * 8, time_at), 0, time_at)
+    for mine, theirs in zip(found, (at, None, others, own, rounds, end + first), strict=True):
         if theirs is not None:
             np.testing.assert_array_equal(mine, theirs)
     assert (found[1] is None) == (time_at == 0)
@@ -119,6 +126,42 @@ def test_heaps_hold_what_lies_in_them(seed: int, raw: bool, faults: int) -> None
     assert plain.damage == together.damage
     assert plain.stats == together.stats
     assert faults or fewer < rows / 4
+
+
+@given(st.integers(0, 2**32), st.integers(0, 3), st.sampled_from([0, 3, 8, 1000]), st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_mapped_files_read_as_copies_of_them(seed: int, faults: int, cut: int, summed: bool) -> None:
+    """Large files are looked at where the kernel keeps them, in pieces, without a copy: the same samples, sums and
+    damage as of one that is read, wherever pieces begin and the file ends."""
+    random = np.random.default_rng(seed)
+    event = pm.Event(pm.IDENTIFIER | pm.IP | pm.TID | pm.TIME | pm.PERIOD | pm.RAW, (7,))
+    m = pm.PerfMaker([event])
+    for i in range(600):
+        raw = bytes(int(random.integers(1, 9)) * 8 - 4) if random.integers(20) == 0 else b"abcd"
+        sample = pm.Sample(i % 3, 1, int(random.integers(1, 4)), 1000 - i % 7 + i, id=7, period=2, raw=raw)
+        pm.add_sample(m, event, sample)
+        if random.integers(6) == 0:
+            m.round()
+        if random.integers(60) == 0:
+            m.add(3, m.pack("ii", 1, 1) + pm.padded(f"x{i}") + pm.trailer(m, event, sample))
+    data = bytearray(m.build())
+    for _ in range(faults):
+        data[int(random.integers(len(data) // 2, len(data)))] ^= 1 << int(random.integers(8))
+    data = data[: len(data) - cut]
+    with pytest.MonkeyPatch.context() as patch, tempfile.NamedTemporaryFile() as file:
+        patch.setattr(blocks, "CHAIN", chain.chain)
+        patch.setattr(summing, "compiled", lambda _: heaps)
+        patch.setattr(stream, "PIECE", int(random.integers(1 << 9, 1 << 14)))
+        file.write(data)
+        file.flush()
+        patch.setattr(mapped, "LEAST", 0)
+        with open_perfdata(file.name) as there, open_perfdata(file.name) as copied:
+            assert any(b.buffer.compiled()[1] == data for _, b in there._blocks())
+            mine = sums(there, summed)[0]
+            patch.setattr(mapped.Mapped, "whole", lambda _: None)
+            assert mine == sums(copied, summed)[0]
+            assert there.stats == copied.stats
+            assert there.damage == copied.damage
 
 
 PACKED = st.tuples(st.sampled_from([81, 81, 81, 68, 9]), st.integers(0, 60))

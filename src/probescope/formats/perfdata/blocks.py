@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
-Chain = Callable[[bytes, int], "tuple[bytes, bytes, bytes, bytes, bytes, int]"]
+Chain = Callable[[bytes, int, int, int], "tuple[bytes, bytes, bytes, bytes, bytes, int]"]
 
 
 _CHAINED = compiled("perfdata.chain")
 CHAIN: Chain | None = getattr(_CHAINED, "chain", None)
 SQUEEZED: Callable[[bytes, int], tuple[bytes, int, int, bool, int]] | None = getattr(_CHAINED, "squeezed", None)
 LARGE = 64
-"""Words of records on average, from which on looking at them where they lie is faster than a copy of all."""
+"""Words of records on average, from which on looking at them where they lie is faster than a copy of all: where what
+lies there is none."""
 
 
 class Block:
@@ -79,10 +80,15 @@ def merged(blocks: list[Block]) -> Block:
 def block_of(buffer: Buffer, first: int, count: int, base: int, time_at: int, *, large: bool) -> tuple[Block, int]:
     """Of ``count`` words from ``first`` on; and how many of them records fill. ``time_at``: word of samples that holds
     their time, 0 where it is not known; ``large``: what came before was."""
-    if CHAIN is not None and not buffer.big and not large:
+    whole = buffer.mapped.whole() if CHAIN is not None and buffer.mapped is not None else None
+    if CHAIN is not None and whole is not None:
+        found = CHAIN(whole, first * 8, (first + count) * 8, time_at)
+        at, time, others, own, rounds, end = _chained(found, 0, time_at)
+        end -= first
+    elif CHAIN is not None and not buffer.big and not large:
         data = buffer.data[first * 8 : (first + count) * 8].tobytes()
         buffer.copied = (first, data)
-        at, time, others, own, rounds, end = _chained(CHAIN(data, time_at), first, time_at)
+        at, time, others, own, rounds, end = _chained(CHAIN(data, 0, len(data), time_at), first, time_at)
     else:
         at, time, others, own, rounds, end = _walked(buffer, first, count)
     block = Block(buffer, at, time, others, own, rounds, base)
@@ -94,9 +100,11 @@ _Sorted = tuple["Places", "Words | None", "Places", "Places", "Places", int]
 
 
 def _chained(found: tuple[bytes, bytes, bytes, bytes, bytes, int], first: int, time_at: int) -> _Sorted:
-    """``chain``'s findings, of words from ``first`` on, as columns."""
+    """``chain``'s findings, of bytes whose first word is ``first``, as columns."""
     at, time, others, own, rounds = (np.frombuffer(one, "<i8") for one in found[:5])
-    return at + first, time.view(np.uint64) if time_at else None, others, own + first, rounds + first, found[5]
+    if first:
+        at, own, rounds = at + first, own + first, rounds + first
+    return at, time.view(np.uint64) if time_at else None, others, own, rounds, found[5]
 
 
 def _walked(buffer: Buffer, first: int, count: int) -> _Sorted:

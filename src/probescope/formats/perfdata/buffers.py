@@ -33,7 +33,7 @@ _IDLE = 3
 class Buffer:
     """``data``: bytes, ``words``: the same as native numbers. ``front``: first byte of the piece; ``room``: first
     word in use. ``mapped``: bytes that the kernel keeps, which need not be held together. ``copied``: some of the bytes
-    once more, as compiled loops want them, and the word they begin with."""
+    once more, as compiled loops want them, and the word they begin with, where the kernel's cannot be used."""
 
     __slots__ = ("big", "copied", "data", "front", "mapped", "room", "words")
 
@@ -61,6 +61,11 @@ class Buffer:
         out.front = out.room = 0
         out.big, out.mapped, out.copied = self.big, None, (0, b"")
         return out
+
+    def compiled(self) -> tuple[int, bytes]:
+        """Bytes for compiled loops, not to be kept, and the word they begin with; none where nobody has copied any."""
+        whole = self.mapped.whole() if self.mapped is not None else None
+        return self.copied if whole is None else (0, whole)
 
     def rows(self, at: Places, count: int) -> Words:
         """``count`` words from each of these places on, a row for each: one copy of a piece, not of each word. Behind

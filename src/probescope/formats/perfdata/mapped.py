@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from probescope.kernel.filemap import FileMap
+from probescope.kernel.filemap import BytesMap, FileMap
 
 if TYPE_CHECKING:
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -33,9 +33,17 @@ class Mapped:
 
     def __init__(self, file: BinaryIO, end: int) -> None:
         """Raises OSError or ValueError where it cannot be had."""
-        self._map = FileMap(file.fileno(), end)
+        self._map: FileMap | BytesMap
+        try:
+            self._map = BytesMap(file.fileno(), end)
+        except ValueError:
+            self._map = FileMap(file.fileno(), end)
         self.data: Bytes = np.frombuffer(self._map.bytes, np.uint8)
         self._forgotten = 0
+
+    def whole(self) -> bytes | None:
+        """All of it for compiled loops, not to be kept; None where that cannot be had without a copy."""
+        return self._map.whole() if isinstance(self._map, BytesMap) else None
 
     def there(self, end: int) -> bool:
         """Whether the file is that long still."""

@@ -35,7 +35,7 @@ class Summing:
 
     def summed(self, rows: Rows, columns: Columns) -> EventBatch | None:
         """None where they cannot be put together, or where there are too few for that."""
-        begin, data = rows.buffer.copied
+        begin, data = rows.buffer.compiled()
         if self._heaps is None or not data or len(rows.at) < FEW:
             return None
         others = rows.other.nonzero()[0]
