@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browser_timeline import MARK, NAME, ROUNDS, Timeline, built, made, served
+from browser_timeline import MARK, NAME, ROUNDS, Timeline, built, made, missed_events, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -139,6 +139,10 @@ def test_the_list_and_the_graph_are_in_step(timeline: Timeline) -> None:
     assert timeline.state("picked.start") == pytest.approx(511 * MS)
     page.click("#tab-events")
     page.wait_for_selector(".event-row:has-text('0.511000000')")
+
+
+def test_events_that_were_missed_are_marked(timeline: Timeline) -> None:
+    missed_events(timeline)
 
 
 def test_selection_by_drag_updates_the_tables(timeline: Timeline) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browser_timeline import MARK, NAME, ROUNDS, Timeline, built, made, served
+from browser_timeline import MARK, NAME, ROUNDS, Timeline, built, made, missed_events, served
 from cli_exports import export, profile
 
 if TYPE_CHECKING:
@@ -80,7 +80,48 @@ def test_a_report_is_complete_by_itself(opened: Timeline) -> None:
     page.fill("#search", f"{MARK} 7")
     page.keyboard.press("Enter")
     opened.until("probescope.app.state.get().picked?.start", 71.5 * MS)
-    assert page.locator("#tab-sql").count() == 0
+    page.click("#tab-sql")
+    page.wait_for_selector("text=probescope query made.txt")
+
+
+COUNTED = """async filter => (await probescope.app.source.ask('events', {filter, offset: 0, limit: 1})).head.total"""
+FILTERS = (
+    ("task == bash or event ~ '*mark*'", ROUNDS),
+    (f"task == '{NAME}'", 2 * ROUNDS),
+    ("not (pid == 200) and cpu in 1-5", ROUNDS),
+    ("event != sched_switch", 2 * ROUNDS),
+    ("event ~ 'sched:*' and common_flags ~ 'd*'", 3 * ROUNDS),
+    ("common_preempt_count < 1", ROUNDS),
+    ("prev_pid > 1 or target_cpu == 1", 2 * ROUNDS),
+    ("sched_switch.next_comm ~ '*swap*'", ROUNDS),
+)
+
+
+def test_a_report_filters_as_the_server_does(opened: Timeline, browser: Browser, tmp_path: Path) -> None:
+    """The list of both, and what is drawn of the report."""
+    ours = {text: opened.page.evaluate(COUNTED, text) for text, _ in FILTERS}
+    with served(tmp_path, made(tmp_path)) as url:
+        timeline = Timeline(browser, url.partition("?")[0])
+        try:
+            timeline.open(url)
+            theirs = {text: timeline.page.evaluate(COUNTED, text) for text, _ in FILTERS}
+        finally:
+            timeline.close()
+    assert ours == theirs
+    assert list(ours.items()) == [(text, pytest.approx(n, abs=2)) for text, n in FILTERS]
+    opened.look(0, 20 * MS)
+    ran = opened.colour(CPU, 2 * MS)
+    opened.page.fill("#filter", "task == bash")
+    opened.page.keyboard.press("Enter")
+    opened.until("document.querySelector('[data-testid=event-total]').textContent", f"{ROUNDS} events")
+    opened.settle()
+    assert opened.colour(CPU, 2 * MS) != ran
+    opened.page.fill("#filter", "task == ")
+    opened.page.wait_for_selector("#filter-error:has-text('a value is expected here (character 8)')")
+
+
+def test_a_report_marks_what_was_missed(opened: Timeline) -> None:
+    missed_events(opened)
 
 
 def test_a_report_shows_names_as_text(opened: Timeline) -> None:

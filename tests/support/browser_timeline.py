@@ -37,12 +37,14 @@ def built() -> None:
 
 def made(folder: Path) -> Path:
     """A recording of one second, by hand. Every 10 ms, counted from 0: bash on CPU 0 wakes ``NAME``; 1 ms later that
-    gets CPU 1, writes a marker after 0.5 ms more, and sleeps again 3 ms after the wake-up."""
+    gets CPU 1, writes a marker after 0.5 ms more, and sleeps again 3 ms after the wake-up. At 500 ms, before the
+    wake-up, five events of CPU 1 were lost."""
     lines = ["# tracer: nop"]
     idle, sleeps = (f"{w}_comm=swapper/1 {w}_pid=0 {w}_prio=120" for w in ("prev", "next"))
     leaves, woken = (f"{w}_comm={NAME} {w}_pid=200 {w}_prio=120" for w in ("prev", "next"))
     for i in range(ROUNDS):
         t = 100 + i / 100
+        lines += ["CPU:1 [LOST 5 EVENTS]"] if i == ROUNDS // 2 else []
         lines += [
             f" bash-100 [000] d..2. {t:.6f}: sched_waking: comm={NAME} pid=200 prio=120 target_cpu=001",
             f" <idle>-0 [001] d..2. {t + 0.001:.6f}: sched_switch: {idle} prev_state=R ==> {woken}",
@@ -125,13 +127,14 @@ class Timeline:
         start, end = self.view()
         return box["x"] + (time - start) / (end - start) * box["width"], box["y"] + y
 
-    def colour(self, track: str, time: float, below: int = 8) -> list[int]:
+    def colour(self, track: str, time: float, below: int = 8, canvas: str = "base") -> list[int]:
         """Of a pixel there, so many pixels below the middle of the row, where there is no text."""
         x, y = self.place(track, time)
-        box: Any = self.page.locator("canvas.base").bounding_box()
+        box: Any = self.page.locator(f"canvas.{canvas}").bounding_box()
         at = [round(x - box["x"]), round(y - box["y"]) + below]
         found: list[int] = self.page.evaluate(
-            "([x, y]) => [...document.querySelector('canvas.base').getContext('2d').getImageData(x, y, 1, 1).data]", at
+            "([c, x, y]) => [...document.querySelector(c).getContext('2d').getImageData(x, y, 1, 1).data]",
+            [f"canvas.{canvas}", *at],
         )
         return found[:3]
 
@@ -149,3 +152,23 @@ class Timeline:
 
     def close(self) -> None:
         self.context.close()
+
+
+def missed_events(timeline: Timeline) -> None:
+    """Of a page, or a report: red on the row of its CPU, a word at the event that followed; and flags."""
+    page = timeline.page
+    timeline.look(4.9e8, 5.1e8)
+    timeline.until("probescope.app.losses.times().length", 1)
+    timeline.settle()
+    red, _, blue = timeline.colour("cpu:0:1", 5e8, canvas="over")
+    assert red > 120 > blue
+    assert timeline.colour("cpu:0:1", 5.005e8, canvas="over") == timeline.colour("cpu:0:1", 4.95e8, canvas="over")
+    page.mouse.move(*timeline.place("cpu:0:1", 5e8))
+    page.wait_for_selector(".tip:has-text('5 events lost here')")
+    page.evaluate("probescope.app.state.set({tab: 'events', follow: true, cursor: 5e8})")
+    row = page.locator(".event-row.after-loss")
+    row.wait_for()
+    assert "5 events of CPU 1 lost before this" in row.inner_text()
+    assert row.count() == 1
+    assert "sched_waking" in row.inner_text()
+    assert row.locator("> span").nth(2).inner_text() == "d..2."

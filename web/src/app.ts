@@ -1,6 +1,7 @@
 /** The page's middle: what was chosen (state), what is on the screen (ui), where data come from, and when to draw. */
 import { ArrowsOfView } from "./draw/arrows";
 import { Clock } from "./draw/clock";
+import { LossesOfView } from "./draw/losses";
 import { Overview } from "./draw/overview";
 import { THEMES, type Theme } from "./draw/theme";
 import { Motion } from "./input/motion";
@@ -49,6 +50,7 @@ export class App {
   readonly clock: Clock;
   readonly motion: Motion;
   readonly arrows: ArrowsOfView;
+  readonly losses: LossesOfView;
   readonly overview: Overview;
   /** Drawing, in order: filled by the parts of the page that have a canvas. */
   readonly painters = new Set<(now: number) => void>();
@@ -88,6 +90,7 @@ export class App {
     this.tiles = new Tiles(source, (heights) => (heights ? this.relayout() : this.clock.ask()));
     this.motion = new Motion(this);
     this.arrows = new ArrowsOfView(this);
+    this.losses = new LossesOfView(this);
     this.overview = new Overview(this);
     this.tiles.end = opened.end;
     this.listen();
@@ -214,6 +217,7 @@ export class App {
     this.opened.end = end;
     this.tiles.end = end;
     this.overview.clear();
+    this.losses.clear();
     this.ui.set({ end });
     if (whole) this.look({ start: view.start, end });
     else if (atEnd) this.look({ start: view.start + by, end: view.end + by });

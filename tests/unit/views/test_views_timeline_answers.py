@@ -241,7 +241,15 @@ def test_selections(found: Opened) -> None:
     assert head["p50"] == pytest.approx(np.quantile(waits, 0.5))
     head, _ = asked(found, "select", what="top", **span)
     first = head["rows"][0]
-    assert first[3] >= rows(found, f"select sum(dur) from sched_slice where utid = {first[2]}")[0][0]
+    utid = first[2].removeprefix("thread:0:")
+    assert first[3] >= rows(found, f"select sum(dur) from sched_slice where utid = {utid}")[0][0]
+    for what, by in (("kinds", "select name from event_kind where id = kind"), ("cpus", "cpu")):
+        head, _ = asked(found, "select", what=what, filter="cpu == 1", **span)
+        sql = f"select ({by}), count(*) from event where cpu = 1 group by 1 order by 2 desc, 1"
+        assert [tuple(r[:2]) for r in head["rows"]] == rows(found, sql)
+        assert sum(r[2] for r in head["rows"]) == pytest.approx(100)
+    head, _ = asked(found, "select", what="tasks", tracks=["cpu:0:0"], **span)
+    assert sum(r[1] for r in head["rows"]) == rows(found, "select count(*) from event where cpu = 0")[0][0]
     head, _ = asked(found, "select", what="states", filter="task == t12", **span)
     assert [r[0] for r in head["rows"]] == ["t12"]
     head, _ = asked(found, "select", what="syscalls", tracks=["cpu:0:1"], **span)
@@ -308,6 +316,10 @@ def test_two_recordings_share_an_axis(tmp_path: Path) -> None:
         assert [r[1] for r in total["rows"]] == sorted(r[1] for r in total["rows"])
         ids, _ = asked(both, "tracks", ids=["cpu:1:1", "group:1:cpus"])
         assert [t["parent"] for t in ids["tracks"]] == ["group:1:cpus", "recording:1"]
+        top = asked(both, "select", what="top", start=0, end=both.length)[0]["rows"]
+        named, _ = asked(both, "tracks", ids=[r[2] for r in top])
+        assert [(t["name"], t["tid"]) for t in named["tracks"]] == [(r[0], r[1]) for r in top]
+        assert {t["id"].split(":")[1] for t in named["tracks"]} == {"0", "1"}
 
 
 def test_nothing_was_recorded(tmp_path: Path) -> None:

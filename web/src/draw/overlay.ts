@@ -19,6 +19,13 @@ export interface Box {
   height: number;
 }
 
+/** A place where events are missing. */
+export interface Notch {
+  x: number;
+  y: number;
+  height: number;
+}
+
 export interface Over {
   view: Range;
   width: number;
@@ -34,6 +41,7 @@ export interface Over {
   hover: number | null;
   picked: Box | null;
   arrows: Arrow[];
+  notches: Notch[];
 }
 
 export function drawOverlay(c: CanvasRenderingContext2D, o: Over): void {
@@ -43,6 +51,7 @@ export function drawOverlay(c: CanvasRenderingContext2D, o: Over): void {
   if (o.selection) drawSelection(c, o, x(o.selection.start), x(o.selection.end));
   if (o.hover !== null) line(c, x(o.hover), o.height, o.theme.dim, [2, 3]);
   if (o.cursor !== null) line(c, x(o.cursor), o.height, o.theme.accent, []);
+  drawNotches(c, o);
   drawArrows(c, o);
   if (o.picked) {
     c.strokeStyle = o.theme.pick;
@@ -94,6 +103,19 @@ function drawDelta(c: CanvasRenderingContext2D, o: Over, a: number, b: number): 
   c.textAlign = "center";
   c.textBaseline = "middle";
   c.fillText(text, middle, y);
+}
+
+/** A red line through the row, with a head above it. */
+function drawNotches(c: CanvasRenderingContext2D, o: Over): void {
+  c.fillStyle = o.theme.lost;
+  for (const { x, y, height } of o.notches) {
+    c.fillRect(Math.round(x) - 1, y, 2, height);
+    c.beginPath();
+    c.moveTo(x - 5, y);
+    c.lineTo(x + 5, y);
+    c.lineTo(x, y + 7);
+    c.fill();
+  }
 }
 
 /** From the one who woke up to the one who was woken, a curve with a head at the end. */

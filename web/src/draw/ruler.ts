@@ -27,7 +27,7 @@ const flag = (c: CanvasRenderingContext2D, x: number, y: number, name: string, f
   c.fillText(name, x, y + 7.5);
 };
 
-export function drawRuler(c: CanvasRenderingContext2D, s: Strip, view: Range): void {
+export function drawRuler(c: CanvasRenderingContext2D, s: Strip, view: Range, lost: ArrayLike<number>): void {
   c.setTransform(s.ratio, 0, 0, s.ratio, 0, 0);
   c.clearRect(0, 0, s.width, s.height);
   const x = (t: number): number => ((t - view.start) / span(view)) * s.width;
@@ -58,6 +58,8 @@ export function drawRuler(c: CanvasRenderingContext2D, s: Strip, view: Range): v
     c.fillStyle = s.theme.ink;
     c.fillText(`${seconds(t, step)} s`, left + 4, s.height - 6);
   }
+  c.fillStyle = s.theme.lost;
+  for (let i = 0; i < lost.length; i++) c.fillRect(Math.round(x(lost[i]!)) - 1, s.height - 5, 3, 5);
   if (s.a !== null) flag(c, x(s.a), 1, "A", s.theme.markerA, s.theme.ground);
   if (s.b !== null) flag(c, x(s.b), 1, "B", s.theme.markerB, s.theme.ground);
 }

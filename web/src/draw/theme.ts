@@ -16,6 +16,7 @@ export interface Theme {
   markerB: string;
   arrow: string;
   pick: string;
+  lost: string;
   hues: Uint32Array;
   faintHues: Uint32Array;
   /** Of CPUs, where threads run. */
@@ -48,6 +49,7 @@ const DARK: Theme = {
   markerB: "#ff9d5c",
   arrow: "rgb(235 240 250 / 0.62)",
   pick: "#ffffff",
+  lost: "#ff5a5a",
   hues: palette(0.74, 0.105),
   faintHues: palette(0.5, 0.06),
   cpus: cool(0.74, 0.1),
@@ -77,6 +79,7 @@ const LIGHT: Theme = {
   markerB: "#b4480a",
   arrow: "rgb(20 28 40 / 0.6)",
   pick: "#000000",
+  lost: "#c01818",
   hues: palette(0.8, 0.1),
   faintHues: palette(0.9, 0.05),
   cpus: cool(0.8, 0.1),

@@ -10,6 +10,7 @@ import { type Row, rowAt } from "../tracks/rows";
 
 /** Pixels beside a thing that still count as on it. */
 const NEAR = 3;
+const NEAR_LOSS = 5;
 
 export interface Under {
   row: Row;
@@ -21,6 +22,8 @@ export interface Under {
   value: number;
   flags: number;
   area: number | null;
+  /** What is said of events that are missing there. */
+  lost: string;
 }
 
 export function rowUnder(app: App, y: number): { row: Row; dy: number } | null {
@@ -42,11 +45,12 @@ export function under(app: App, x: number, y: number): Under | null {
   const { row, dy } = found;
   const track = row.track!;
   const kind = kindOf(track.kind);
-  const none = { row, dy, picked: null, merged: 0, value: 0, flags: 0, area: null };
-  if (!kind.op) return none;
   const { view } = app.state.get();
   const perPixel = span(view) / app.ui.get().width;
   const time = timeAt(app, x);
+  const lost = track.kind === "cpu" ? app.losses.said(track.id, time, NEAR_LOSS * perPixel) : "";
+  const none = { row, dy, picked: null, merged: 0, value: 0, flags: 0, area: null, lost };
+  if (!kind.op) return none;
   const level = levelFor(perPixel / devicePixelRatio);
   const place: Place = { level, index: Math.floor(time / 2 ** level) };
   const tile = app.tiles.best(track.id, place).at(-1)?.tile;
@@ -66,7 +70,7 @@ export function under(app: App, x: number, y: number): Under | null {
     depth: depth ?? 0,
   };
   const merged = count?.[there.i] ?? 1;
-  return { row, dy, picked, merged, value: value?.[there.i] ?? 0, flags: flags?.[there.i] ?? 0, area: null };
+  return { ...none, picked, merged, value: value?.[there.i] ?? 0, flags: flags?.[there.i] ?? 0 };
 }
 
 function valueAt(arrays: Record<string, Float64Array>, time: number): number | null {
@@ -85,6 +89,7 @@ function valueAt(arrays: Record<string, Float64Array>, time: number): number | n
 /** Two lines of what is there. */
 export function describe(u: Under): { title: string; text: string } {
   const track = u.row.track!;
+  if (u.lost) return { title: u.lost, text: `on ${track.name}` };
   if (u.area !== null) {
     const text = track.kind === "process" ? `${short(u.area)} CPUs` : `${short(u.area)} ${track.unit ?? ""}`;
     return { title: track.name, text };

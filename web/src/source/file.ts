@@ -1,5 +1,6 @@
 /** The data of a report in one file answer what the server would: nothing is asked of anybody. */
 import { type Container, unpack } from "./report/container";
+import { may } from "./report/filter";
 import * as lists from "./report/lists";
 import * as sums from "./report/sums";
 import { area, level, slices } from "./report/tiles";
@@ -25,13 +26,34 @@ function tracks(
   return { head: { total: all.length, tracks: all.slice(offset, offset + (a.limit ?? all.length)) } };
 }
 
-function arrows(c: Container, { start, end, limit }: { start: number; end: number; limit: number }): Answer {
-  const at = c.arrays["wake.at"];
+/** Rows of columns, of a range of time, that are fit. */
+function between(c: Container, table: string, columns: string[], range: Range, fits: (i: number) => boolean): Answer {
+  const at = c.arrays[`${table}.at`];
   if (!at) return {};
-  const [first, last] = [lists.bisect(at, start), lists.bisect(at, end)];
-  if (last - first > limit) return { head: { many: last - first } };
-  const part = (name: string): [string, Typed] => [name, c.arrays[`wake.${name}`]!.subarray(first, last)];
-  return { arrays: Object.fromEntries(["at", "from", "from_cpu", "to", "to_cpu", "run", "latency", "id"].map(part)) };
+  const rows: number[] = [];
+  for (let i = lists.bisect(at, range.start); i < at.length && at[i]! < range.end; i++) if (fits(i)) rows.push(i);
+  if (rows.length > (range.limit ?? rows.length)) return { head: { many: rows.length } };
+  const part = (name: string): [string, Typed] => {
+    const all = c.arrays[`${table}.${name}`]!;
+    return [name, Float64Array.from(rows, (i) => all[i]!)];
+  };
+  return { arrays: Object.fromEntries(columns.map(part)) };
+}
+
+interface Range {
+  start: number;
+  end: number;
+  limit?: number;
+}
+
+const ARROWS = ["at", "from", "from_cpu", "to", "to_cpu", "run", "latency", "id"];
+
+function arrows(c: Container, a: Range & { filter?: string }): Answer {
+  const holds = may(c, a.filter);
+  const of = (name: string, i: number): number => c.arrays[`wake.${name}`]?.[i] ?? -1;
+  const fits = (i: number): boolean =>
+    !holds || holds(of("from", i), of("from_cpu", i)) || holds(of("to", i), of("to_cpu", i));
+  return between(c, "wake", ARROWS, a, fits);
 }
 
 function detail(c: Container, { kind, id }: { kind: string; id: number }): Answer {
@@ -65,26 +87,40 @@ function step(c: Container, { track, ts, forward }: { track: string; ts: number;
   return { head: { start: start![best], end: end?.[best], thing: id?.[best], depth: depth?.[best] ?? 0, name: text } };
 }
 
-function select(c: Container, a: { what: string; start: number; end: number; tracks: string[] | null }): Answer {
-  const by = sums.chosen(c, a.tracks);
+interface Selecting {
+  what: string;
+  start: number;
+  end: number;
+  tracks: string[] | null;
+  filter?: string;
+}
+
+function select(c: Container, a: Selecting): Answer {
+  const by = sums.chosen(c, a.tracks, may(c, a.filter));
   if (a.what === "flame") return sums.flame(c, a.start, a.end, by);
   if (a.what === "latency") return sums.latency(c, a.start, a.end, by);
-  if (a.what === "syscall_latency") throw new Refused("a report has no histogram of system calls");
+  if (a.what === "syscall_latency") return sums.calls(c, a.start, a.end, by);
+  if (sums.isCount(a.what)) {
+    const whole = sums.chosen(c, a.tracks);
+    return sums.counts(c, a.what, a.start, a.end, whole, a.filter);
+  }
   return sums.table(c, a.what, a.start, a.end, by);
 }
 
 const ANSWERS: Answers = {
   open: (c) => ({ head: c.open }),
   tracks,
-  slices: (c, a) => ({ arrays: slices(c, a.track, a.start, a.end, a.width) }),
+  slices: (c, a) => ({ arrays: slices(c, a.track, a.start, a.end, a.width, may(c, a.filter)) }),
   area: (c, a) => ({ arrays: area(c, a.track, a.start, a.end, a.width) }),
   arrows,
-  events: (c, a) => ({ head: lists.events(c, a.offset, a.limit) }),
-  locate: (c, a) => ({ head: { row: lists.locate(c, a.ts) } }),
-  row_of: (c, a) => ({ head: { row: lists.rowOf(c, a.id) } }),
+  lost: (c, a) => between(c, "lost", ["at", "cpu", "recording", "count"], a, () => true),
+  events: (c, a) => ({ head: lists.events(c, a.offset, a.limit, a.filter) }),
+  locate: (c, a) => ({ head: { row: lists.locate(c, a.ts, a.filter) } }),
+  row_of: (c, a) => ({ head: { row: lists.rowOf(c, a.id, a.filter) } }),
+  check: (c, a) => ({ head: { ok: may(c, a.filter) !== undefined } }),
   detail,
-  find: (c, a) => ({ head: lists.find(c, a.text, a.kind, a.from, a.forward) }),
-  count: (c, a) => ({ head: { count: lists.count(c, a.text, a.kind) } }),
+  find: (c, a) => ({ head: lists.find(c, a.text, a.kind, a.from, a.forward, a.filter) }),
+  count: (c, a) => ({ head: { count: lists.count(c, a.text, a.kind, a.filter) } }),
   step,
   select,
 };

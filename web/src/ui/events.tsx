@@ -5,7 +5,7 @@ import { both, quote } from "../lang/filter";
 import { count, exact } from "../time/format";
 import { around } from "../time/view";
 import { useApp, useChosen, useUi } from "./hooks";
-import { EventPages, type EventRow } from "./pages";
+import { EventPages, type EventRow, type Lost } from "./pages";
 import { Problem } from "./parts";
 
 const ROW = 20;
@@ -69,7 +69,14 @@ export function Events() {
           <Problem error={pages.error} text={filter} />
         ) : (
           rows.map((row, i) => (
-            <Row key={first + i} row={row} at={first + i} total={pages.total} withFlags={pages.flags} />
+            <Row
+              key={first + i}
+              row={row}
+              at={first + i}
+              total={pages.total}
+              withFlags={pages.flags}
+              lost={pages.lostBefore(first + i)}
+            />
           ))
         )}
         {pages.loaded && !pages.total && !pages.error && (
@@ -172,11 +179,13 @@ function Row({
   at,
   total,
   withFlags,
+  lost,
 }: {
   row: EventRow | undefined;
   at: number;
   total: number;
   withFlags: boolean;
+  lost: Lost[];
 }) {
   const app = useApp();
   const on = useChosen((s) => s.picked?.kind === "event" && s.picked.id === row?.[0]);
@@ -185,7 +194,7 @@ function Row({
   const [, ts, cpu, task, kind, info, , flags] = row;
   return (
     <div
-      class={`event-row ${on ? "on" : ""}`}
+      class={`event-row ${on ? "on" : ""} ${lost.length ? "after-loss" : ""}`}
       role="option"
       aria-selected={on}
       aria-posinset={at + 1}
@@ -204,9 +213,26 @@ function Row({
       <span>
         <Narrow text={`event == ${quote(kind)}`} label={kind} />
       </span>
-      <span class="info">{info}</span>
+      <span class="info">
+        {lost.length > 0 && <em class="chip error">{lostText(lost)}</em>}
+        {info}
+      </span>
     </div>
   );
+}
+
+/** What is missing before a row, CPU by CPU. */
+export function lostText(lost: Lost[]): string {
+  const by = new Map<number, { sum: number; open: boolean }>();
+  for (const [cpu, n] of lost) {
+    const one = by.get(cpu ?? -1) ?? { sum: 0, open: false };
+    by.set(cpu ?? -1, { sum: one.sum + (n ?? 0), open: one.open || n === null });
+  }
+  const parts = [...by].map(([cpu, { sum, open }]) => {
+    const many = sum ? `${open ? "at least " : ""}${count(sum)} events` : "events";
+    return cpu < 0 ? many : `${many} of CPU ${cpu}`;
+  });
+  return `${parts.join(", ")} lost before this`;
 }
 
 /** A value that narrows the filter to itself, with alt and a click. */

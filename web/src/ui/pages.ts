@@ -12,11 +12,23 @@ export type EventRow = [
   flags?: string,
 ];
 
+/** CPU, how many (null: not told), and when: before a row. */
+export type Lost = [cpu: number | null, count: number | null, ts: number];
+
 const PAGE = 128;
 const MOST_PAGES = 40;
 
+const NONE: Lost[] = [];
+
+interface Answer {
+  total: number;
+  rows: EventRow[];
+  lost?: [row: number, ...Lost][];
+}
+
 export class EventPages {
   private readonly pages = new Map<number, EventRow[] | "coming">();
+  private readonly lost = new Map<number, Map<number, Lost[]>>();
   total = 0;
   error: Error | null = null;
   loaded = false;
@@ -36,6 +48,11 @@ export class EventPages {
     return page === "coming" ? undefined : page?.[i % PAGE];
   }
 
+  /** What is missing before a row. */
+  lostBefore(i: number): Lost[] {
+    return this.lost.get(Math.floor(i / PAGE))?.get(i % PAGE) ?? NONE;
+  }
+
   /** After the recording has grown: the last page is no longer all. */
   refresh(): void {
     this.pages.delete(Math.floor(this.total / PAGE));
@@ -46,9 +63,12 @@ export class EventPages {
     this.pages.set(number, "coming");
     try {
       const args = { filter: this.filter, offset: number * PAGE, limit: PAGE };
-      const { head } = await this.source.ask<{ total: number; rows: EventRow[] }>("events", args);
+      const { head } = await this.source.ask<Answer>("events", args);
       this.total = head.total;
       this.pages.set(number, head.rows);
+      const lost = new Map<number, Lost[]>();
+      for (const [row, ...one] of head.lost ?? []) lost.set(row, [...(lost.get(row) ?? []), one]);
+      this.lost.set(number, lost);
       this.flags ||= head.rows.some((r) => r[7] !== undefined);
     } catch (e) {
       this.pages.delete(number);
@@ -57,7 +77,9 @@ export class EventPages {
     this.loaded = true;
     for (const key of this.pages.keys()) {
       if (this.pages.size <= MOST_PAGES) break;
-      if (Math.abs(key - number) > 3) this.pages.delete(key);
+      if (Math.abs(key - number) <= 3) continue;
+      this.pages.delete(key);
+      this.lost.delete(key);
     }
     this.changed();
   }

@@ -12,14 +12,14 @@ import { MarkerLine as Markers } from "./markers";
 import { Sql } from "./sql";
 import { Top } from "./top";
 
-const TABS: { id: Tab; title: string; body: () => preact.JSX.Element | null; fixed: boolean }[] = [
-  { id: "events", title: "Events", body: Events, fixed: true },
-  { id: "details", title: "Details", body: Details, fixed: true },
-  { id: "flame", title: "Flame graph", body: Flame, fixed: true },
-  { id: "latency", title: "Latency", body: Latency, fixed: true },
-  { id: "top", title: "Top", body: Top, fixed: true },
-  { id: "sql", title: "SQL", body: Sql, fixed: false },
-  { id: "losses", title: "Losses", body: Losses, fixed: true },
+const TABS: { id: Tab; title: string; body: () => preact.JSX.Element | null }[] = [
+  { id: "events", title: "Events", body: Events },
+  { id: "details", title: "Details", body: Details },
+  { id: "flame", title: "Flame graph", body: Flame },
+  { id: "latency", title: "Latency", body: Latency },
+  { id: "top", title: "Top", body: Top },
+  { id: "sql", title: "SQL", body: SqlOrNot },
+  { id: "losses", title: "Losses", body: Losses },
 ];
 
 const LEAST = 60;
@@ -28,13 +28,12 @@ const STEP = 24;
 export function Panel() {
   const app = useApp();
   const [tab, panel] = useChosen((s) => [s.tab, s.panel] as const);
-  const tabs = TABS.filter((t) => t.fixed || !app.source.fixed);
-  const shown = tabs.find((t) => t.id === tab) ?? tabs[0]!;
+  const shown = TABS.find((t) => t.id === tab) ?? TABS[0]!;
   const Body = shown.body;
   const keys = (e: KeyboardEvent): void => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
     if (!by) return;
-    const next = tabs[(tabs.indexOf(shown) + by + tabs.length) % tabs.length]!;
+    const next = TABS[(TABS.indexOf(shown) + by + TABS.length) % TABS.length]!;
     app.state.set({ tab: next.id });
     document.getElementById(`tab-${next.id}`)?.focus();
     e.preventDefault();
@@ -45,7 +44,7 @@ export function Panel() {
       <Edge />
       <section class="panel" style={{ height: panel ? `min(${panel}px, 70vh)` : "clamp(150px, 35vh, 340px)" }}>
         <div class="tabs" role="tablist" aria-label="About the selection" onKeyDown={keys}>
-          {tabs.map((t) => (
+          {TABS.map((t) => (
             <button
               type="button"
               key={t.id}
@@ -103,6 +102,18 @@ function Edge() {
         e.stopPropagation();
       }}
     />
+  );
+}
+
+function SqlOrNot() {
+  const app = useApp();
+  if (!app.source.fixed) return <Sql />;
+  const path = app.opened.recordings[0]?.path.split("/").at(-1) || "FILE";
+  return (
+    <p class="empty">
+      A report has no tables. With the recording itself there are: <code>probescope timeline {path}</code>, or{" "}
+      <code>probescope query {path} "select …"</code>. Here, Top counts events, and filters know their fields.
+    </p>
   );
 }
 

@@ -114,7 +114,10 @@ export function Ruler() {
   }, [app]);
   return (
     <div class="ruler" ref={ref} {...drag}>
-      <Canvas class="fill" draw={(d) => drawRuler(d.context, common(app, d), app.state.get().view)} />
+      <Canvas
+        class="fill"
+        draw={(d) => drawRuler(d.context, common(app, d), app.state.get().view, app.losses.times())}
+      />
     </div>
   );
 }

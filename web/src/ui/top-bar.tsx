@@ -45,7 +45,7 @@ export function TopBar() {
       <Progress />
       <span class="grow" />
       <Search />
-      {!app.source.fixed && <Filter />}
+      <Filter />
       <button
         type="button"
         class="icon"

@@ -4,20 +4,25 @@ import { revealTrack, tell } from "../input/actions";
 import { asked, useApp, useAsk, useScope } from "./hooks";
 import { type Cell, type Column, Problem, ScopeLine, Table } from "./parts";
 
-const WHAT = { top: "CPU time", states: "states of threads", syscalls: "system calls" };
+const WHAT = {
+  top: "CPU time",
+  states: "states of threads",
+  syscalls: "system calls",
+  kinds: "events by kind",
+  tasks: "events by task",
+  cpus: "events by CPU",
+};
 
-/** Rows of threads lead to their tracks: by a number that says nothing to those who look, and is not shown. */
+/** Rows of threads lead to their tracks: by an id that says nothing to those who look, and is not shown. */
 function Sums({ columns, rows, label }: { columns: Column[]; rows: Cell[][]; label: string }) {
   const app = useApp();
-  const at = columns.findIndex((c) => c.name === "utid");
+  const at = columns.findIndex((c) => c.name === "track");
   if (at < 0) return <Table columns={columns} rows={rows} label={label} />;
-  // of several recordings the numbers are shifted, and their tracks are called by the ones before
-  const leads = app.opened.recordings.length === 1;
   const go = (row: Cell[]): void => {
-    revealTrack(app, `thread:0:${row.at(-1)}`).catch((e) => tell(app, e));
+    revealTrack(app, String(row.at(-1))).catch((e) => tell(app, e));
   };
   const last = rows.map((row) => [...row.toSpliced(at, 1), row[at]!]);
-  return <Table columns={columns.toSpliced(at, 1)} rows={last} label={label} onRow={leads ? go : undefined} />;
+  return <Table columns={columns.toSpliced(at, 1)} rows={last} label={label} onRow={go} />;
 }
 
 export function Top() {

@@ -48,8 +48,9 @@ function over(app: App, d: Drawn): void {
     }
   }
   const arrows = app.arrows.current(rows, pinned, scroll, app.pinnedHeight, d.width);
+  const notches = app.losses.notches(placed(app), d.width, app.pinnedHeight);
   drawOverlay(d.context, {
-    ...{ view, selection, boxes, a, b, cursor, arrows, picked: box, theme: app.theme },
+    ...{ view, selection, boxes, a, b, cursor, arrows, notches, picked: box, theme: app.theme },
     ...{ width: d.width, height: d.height, ratio: d.ratio, hover: hover?.time ?? null },
   });
 }

@@ -85,7 +85,7 @@ def _container(opened: Opened, budget: float, step: Step) -> tuple[bytes, str]:
         _samples(report, budget * 0.15)
         _wakeups(report, budget * 0.1)
         _lost(report)
-        cut = " ".join(report.cuts)
+        cut = " ".join([*report.cuts, "SQL needs the recording itself."] if report.cuts else [])
         head = {
             "id": 0,
             "ok": True,

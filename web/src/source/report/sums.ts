@@ -1,17 +1,23 @@
 /** What a report can add up by itself over a selection. */
-import { STATE, STATE_NAMES } from "../../tracks/kinds";
+import { FLAG, STATE, STATE_NAMES } from "../../tracks/kinds";
 import type { Track, Typed } from "../types";
 import type { Container } from "./container";
+import { type May, picked } from "./filter";
 import { bisect } from "./lists";
 import { level } from "./tiles";
 
-/** Threads and CPUs that a selection of tracks means; null: all. */
-export interface Chosen {
-  utids: Set<number> | null;
-  cpus: Set<number> | null;
+/** Whether what a thread did on a CPU is meant; -1: it is not known on which. */
+export type Chosen = (utid: number, cpu: number) => boolean;
+
+/** What a selection of tracks means, null: everything; and what a filter leaves of it. */
+export function chosen(c: Container, tracks: string[] | null, holds: May | null = null): Chosen {
+  const { utids, cpus } = meant(c, tracks);
+  const selected = (utid: number, cpu: number): boolean =>
+    (!utids && !cpus) || !!utids?.has(utid) || (!!cpus && (cpu < 0 ? !utids : cpus.has(cpu)));
+  return holds ? (utid, cpu) => selected(utid, cpu) && holds(utid, cpu) : selected;
 }
 
-export function chosen(c: Container, tracks: string[] | null): Chosen {
+function meant(c: Container, tracks: string[] | null): { utids: Set<number> | null; cpus: Set<number> | null } {
   if (!tracks) return { utids: null, cpus: null };
   const byId = new Map(c.tracks.map((t) => [t.id, t]));
   const utids = new Set<number>();
@@ -40,8 +46,7 @@ export function flame(c: Container, start: number, end: number, by: Chosen): Sum
   if (!ts || !site || !weight || !parents || !frames || !names) return { head: {}, arrays: {} };
   const total = new Float64Array(parents.length);
   for (let i = bisect(ts, start); i < ts.length && ts[i]! < end; i++) {
-    if (by.utids && !by.utids.has(a["sample.utid"]?.[i] ?? -1)) continue;
-    if (by.cpus && !by.cpus.has(a["sample.cpu"]?.[i] ?? -1)) continue;
+    if (!by(a["sample.utid"]?.[i] ?? -1, a["sample.cpu"]?.[i] ?? -1)) continue;
     if (site[i]! >= 0) total[site[i]!]! += weight[i]!;
   }
   const self = total.slice();
@@ -65,10 +70,28 @@ export function latency(c: Container, start: number, end: number, by: Chosen): S
   const [at, waits] = [a["wake.at"], a["wake.latency"]];
   const found: number[] = [];
   for (let i = at ? bisect(at, start) : 0; at && waits && i < at.length && at[i]! < end; i++) {
-    const fits = !by.utids || by.utids.has(a["wake.to"]?.[i] ?? -1);
+    const fits = by(a["wake.to"]?.[i] ?? -1, a["wake.to_cpu"]?.[i] ?? -1);
     if (fits && !Number.isNaN(waits[i]!)) found.push(waits[i]!);
   }
   return histogram(found, "from the wake-up until it ran");
+}
+
+/** Durations of system calls that are in the report one by one; where some are only there together, it is said. */
+export function calls(c: Container, start: number, end: number, by: Chosen): Sums {
+  const found: number[] = [];
+  let merged = 0;
+  const above = new Map(c.tracks.map((t) => [t.id, t]));
+  for (const track of c.tracks) {
+    if (track.kind !== "syscall" || !by(above.get(track.parent ?? "")?.utid ?? -1, -1)) continue;
+    const { start: from, end: until, count, kind } = level(c, track.id, 0) ?? {};
+    for (let i = 0; from && until && i < from.length; i++) {
+      if (from[i]! < start || from[i]! >= end || (kind?.[i] ?? 0) & (FLAG.openStart | FLAG.openEnd)) continue;
+      if ((count?.[i] ?? 1) > 1) merged += count![i]!;
+      else found.push(until[i]! - from[i]!);
+    }
+  }
+  const cut = merged ? `; ${merged.toLocaleString("en")} more are in this report only as sums` : "";
+  return histogram(found, `of system calls${cut}`);
 }
 
 export function histogram(values: number[], about: string): Sums {
@@ -91,17 +114,17 @@ function times(
   c: Container,
   kind: string,
   range: [start: number, end: number],
-  want: (t: Track) => boolean,
+  want: (t: Track, arrays: Record<string, Typed>, i: number) => boolean,
   key: (t: Track, arrays: Record<string, Typed>, i: number) => string,
 ): Map<string, { n: number; ns: number; most: number }> {
   const sums = new Map<string, { n: number; ns: number; most: number }>();
   for (const track of c.tracks) {
-    if (track.kind !== kind || !want(track)) continue;
+    if (track.kind !== kind) continue;
     const arrays = level(c, track.id, 0);
     const { start, end, fill, count } = arrays ?? {};
     for (let i = 0; arrays && start && end && i < start.length; i++) {
       const covered = Math.min(end[i]!, range[1]) - Math.max(start[i]!, range[0]);
-      if (covered <= 0) continue;
+      if (covered <= 0 || !want(track, arrays, i)) continue;
       const name = key(track, arrays, i);
       const sum = sums.get(name) ?? { n: 0, ns: 0, most: 0 };
       const n = count?.[i] ?? 1;
@@ -114,8 +137,41 @@ function times(
   return sums;
 }
 
+const COUNTED = { kinds: ["event", "kind"], tasks: ["task", "task"], cpus: ["cpu", "cpu"] } as const;
+
+/** How many of the events that are in the report, by something. */
+export function counts(
+  c: Container,
+  what: keyof typeof COUNTED,
+  start: number,
+  end: number,
+  by: Chosen,
+  filter = "",
+): Sums {
+  const { "ev.ts": ts, "ev.utid": utid, "ev.cpu": cpu } = c.arrays;
+  const [title, column] = COUNTED[what];
+  const places = picked(c, filter);
+  const sums = new Map<number, [n: number, first: number, last: number]>();
+  let total = 0;
+  const count = places?.length ?? ts?.length ?? 0;
+  for (let at = 0; ts && at < count; at++) {
+    const i = places ? places[at]! : at;
+    if (ts[i]! < start || ts[i]! >= end || !by(utid?.[i] ?? -1, cpu?.[i] ?? -1)) continue;
+    const key = c.arrays[`ev.${column}`]?.[i] ?? -1;
+    const one = sums.get(key);
+    sums.set(key, one ? [one[0] + 1, one[1], ts[i]!] : [1, ts[i]!, ts[i]!]);
+    total++;
+  }
+  const name = (key: number): unknown => (what === "cpus" ? key : (c.names.get(key) ?? ""));
+  const rows = [...sums].map(([key, [n, first, last]]) => [name(key), n, (n * 100) / total, first, last]);
+  rows.sort((p, q) => (q[1] as number) - (p[1] as number));
+  const more = [{ name: "events" }, { name: "share", unit: "%" }, { name: "first", unit: "ts" }];
+  return { head: { columns: [{ name: title }, ...more, { name: "last", unit: "ts" }], rows }, arrays: {} };
+}
+
+export const isCount = (what: string): what is keyof typeof COUNTED => what in COUNTED;
+
 export function table(c: Container, what: string, start: number, end: number, by: Chosen): Sums {
-  const ofThread = (t: Track): boolean => !by.utids || by.utids.has(t.utid ?? -1);
   const parent = new Map(c.tracks.map((t) => [t.id, t]));
   const columns = [{ name: "task" }, { name: "times" }, { name: "time", unit: "ns" }, { name: "share", unit: "part" }];
   const wide = end - start || 1;
@@ -124,8 +180,8 @@ export function table(c: Container, what: string, start: number, end: number, by
       .map(([k, s]) => [k, s.n, s.ns, s.ns / wide] as unknown[])
       .sort((p, q) => (q[2] as number) - (p[2] as number));
   if (what === "top") {
-    const onCpu = (t: Track): boolean => !by.cpus || by.cpus.has(t.cpu ?? -1);
-    const sums = times(c, "cpu", [start, end], onCpu, (_t, a, i) => {
+    const ran = (t: Track, a: Record<string, Typed>, i: number): boolean => by(a.value?.[i] ?? -1, t.cpu ?? -1);
+    const sums = times(c, "cpu", [start, end], ran, (_t, a, i) => {
       const thread = c.threads.get(a.value?.[i] ?? -1);
       return thread ? `${thread.name} ${thread.tid}` : (c.names.get(a.name?.[i] ?? -1) ?? "");
     });
@@ -136,12 +192,12 @@ export function table(c: Container, what: string, start: number, end: number, by
       c,
       "thread",
       [start, end],
-      ofThread,
+      (t) => by(t.utid ?? -1, -1),
       (t, a, i) => `${t.name}: ${STATE_NAMES[(a.kind?.[i] ?? 0) & STATE.mask]}`,
     );
     return { head: { columns: [{ name: "state" }, ...columns.slice(1)], rows: rows(sums) }, arrays: {} };
   }
-  const inThread = (t: Track): boolean => !by.utids || by.utids.has(parent.get(t.parent ?? "")?.utid ?? -1);
+  const inThread = (t: Track): boolean => by(parent.get(t.parent ?? "")?.utid ?? -1, -1);
   const sums = times(c, "syscall", [start, end], inThread, (_t, a, i) => c.names.get(a.name?.[i] ?? -1) ?? "");
   const made = [...sums].map(([k, s]) => [k, s.n, s.ns, s.most]).sort((p, q) => (q[2] as number) - (p[2] as number));
   const named = [{ name: "call" }, { name: "calls" }, { name: "time", unit: "ns" }, { name: "longest", unit: "ns" }];

@@ -1,6 +1,9 @@
 /** Tiles out of a report: from the coarsest level that is fine enough, what lies in the range. */
+
+import { STATE } from "../../tracks/kinds";
 import type { Typed } from "../types";
 import type { Container } from "./container";
+import type { May } from "./filter";
 
 const SLICES = ["start", "end", "depth", "name", "value", "kind", "count", "fill", "id"];
 const AREA = ["at", "low", "high", "mean"];
@@ -30,12 +33,30 @@ function take(arrays: Record<string, Typed>, rows: number[]): Record<string, Typ
   );
 }
 
-export function slices(c: Container, track: string, start: number, end: number, width: number): Record<string, Typed> {
+export function slices(
+  c: Container,
+  track: string,
+  start: number,
+  end: number,
+  width: number,
+  holds: May | null = null,
+): Record<string, Typed> {
   const all = level(c, track, (end - start) / width);
   if (!all?.start || !all.end) return {};
+  const fits = holds ? fitting(c, track, all, holds) : () => true;
   const rows: number[] = [];
-  for (let i = 0; i < all.start.length; i++) if (all.start[i]! < end && all.end[i]! >= start) rows.push(i);
+  for (let i = 0; i < all.start.length; i++) if (all.start[i]! < end && all.end[i]! >= start && fits(i)) rows.push(i);
   return take(all, rows);
+}
+
+/** Which slices a filter leaves: of CPUs by who runs, of threads and what is below them by the thread; others all. */
+function fitting(c: Container, id: string, all: Record<string, Typed>, holds: May): (i: number) => boolean {
+  const track = c.tracks.find((t) => t.id === id);
+  if (track?.kind === "cpu") return (i) => holds(all.value?.[i] ?? -1, track.cpu ?? -1);
+  const thread = track?.kind === "thread" ? track : c.tracks.find((t) => t.id === track?.parent && t.kind === "thread");
+  if (thread?.utid === undefined) return () => true;
+  const runs = (i: number): boolean => track === thread && ((all.kind?.[i] ?? 0) & STATE.mask) === STATE.running;
+  return (i) => holds(thread.utid!, runs(i) ? (all.value?.[i] ?? -1) : -1);
 }
 
 export function area(c: Container, track: string, start: number, end: number, width: number): Record<string, Typed> {

@@ -155,10 +155,15 @@ def log2_histogram(values: Array) -> dict[str, Array]:
     return {"edges": edges, "counts": counts.astype(np.float64)}
 
 
-def _table(ticket: Ticket, sql: str, params: Mapping[str, Any], columns: list[tuple[str, str]]) -> Reply:
+def _table(
+    opened: Opened, ticket: Ticket, sql: str, params: Mapping[str, Any], columns: list[tuple[str, str]]
+) -> Reply:
+    """Where there is a column ``track``, rows have ``utid`` in its place."""
     from probescope.views.timeline.answers.asking import cell
 
     rows = [[cell(v) for v in r] for r in ticket.rows(f"{sql} limit {MOST_ROWS}", params)]
+    for row in rows if TRACK in columns else ():
+        row[columns.index(TRACK)] = track_of(opened, row[columns.index(TRACK)])
     return Reply({"columns": [{"name": n, "unit": u} for n, u in columns], "rows": rows})
 
 
@@ -189,6 +194,15 @@ _DID = (
 )
 
 
+TRACK = ("track", "")
+
+
+def track_of(opened: Opened, utid: int) -> str:
+    """Of a thread, by its number among all recordings."""
+    shown = [s for s in opened.shown if s.base["thread"] <= utid][-1]
+    return f"thread:{shown.number}:{utid - shown.base['thread']}"
+
+
 def _idle(opened: Opened) -> str:
     return ", ".join(str(s.base["thread"]) for s in opened.shown)
 
@@ -200,8 +214,8 @@ def _top(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
         f" from {_RAN} join {_PEOPLE} t using (utid) where {_TOUCHES}"
         f" and utid not in ({_idle(opened)}) and {chosen.where()} group by utid order by ran desc, utid"
     )
-    columns = [("task", ""), ("tid", ""), ("utid", ""), ("on CPU", NS), ("slices", ""), ("longest", NS), ("share", "%")]
-    return _table(ticket, sql, chosen.params, columns)
+    columns = [("task", ""), ("tid", ""), TRACK, ("on CPU", NS), ("slices", ""), ("longest", NS), ("share", "%")]
+    return _table(opened, ticket, sql, chosen.params, columns)
 
 
 def _states(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
@@ -216,7 +230,7 @@ def _states(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
         " group by utid order by 4 desc, utid"
     )
     times = [(s, NS) for s in ("running", "runnable", "sleeping", "blocked")]
-    return _table(ticket, sql, chosen.params, [("task", ""), ("tid", ""), ("utid", ""), *times, ("preempted", "")])
+    return _table(opened, ticket, sql, chosen.params, [("task", ""), ("tid", ""), TRACK, *times, ("preempted", "")])
 
 
 def _syscalls(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
@@ -226,10 +240,33 @@ def _syscalls(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
         f" from syscall where ts >= $start and ts < $end and {chosen.where()} group by name order by total desc, name"
     )
     times = [(n, NS) for n in ("total", "mean", "p99", "max")]
-    return _table(ticket, sql, chosen.params, [("call", ""), ("calls", ""), ("errors", ""), *times])
+    return _table(opened, ticket, sql, chosen.params, [("call", ""), ("calls", ""), ("errors", ""), *times])
+
+
+def _counted(by: str, name: str) -> Callable[[Opened, Selected, Ticket], Reply]:
+    """How many events there are, by something."""
+
+    def counts(opened: Opened, chosen: Selected, ticket: Ticket) -> Reply:
+        found = condition(opened, chosen.filter)
+        people = chosen.where().replace("utid in", "e.utid in").replace("cpu in", "e.cpu in")
+        # filters know the threads of their events themselves
+        where = f"e.ts >= $start and e.ts < $end and {people} and {found.sql}"
+        sql = (
+            f"select {by} as what, count(*) as n, count(*) * 100.0 / sum(count(*)) over () as share,"
+            f" min(e.ts) - {opened.origin} as first, max(e.ts) - {opened.origin} as last"
+            " from event e left join event_kind k on k.id = e.kind left join (select utid, name, tid from thread) t"
+            f" using (utid) where {where} group by what order by n desc, what"
+        )
+        columns = [(name, ""), ("events", ""), ("share", "%"), ("first", "ts"), ("last", "ts")]
+        return _table(opened, ticket, sql, {**chosen.params, **found.params}, columns)
+
+    return counts
 
 
 ANSWERS: dict[str, Callable[[Opened, Selected, Ticket], Reply]] = {
+    "kinds": _counted("k.name", "event"),
+    "tasks": _counted("concat(t.name, '-', t.tid)", "task"),
+    "cpus": _counted("e.cpu", "cpu"),
     "flame": _flame,
     "latency": _latency,
     "syscall_latency": _calls,
