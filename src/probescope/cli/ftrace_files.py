@@ -144,7 +144,7 @@ def _convert(args: argparse.Namespace) -> int:
     packed = compression(args.compression, version)
     from probescope.cli.outfile import OutFile
 
-    with opened(name) as recording, OutFile(to, seeks=True) as out:
+    with opened(name) as recording, OutFile(to, seeks=True, own=True) as out:
         convert(recording, out.file, version, packed)
         tell_damage(name, recording.damage, sys.stderr)
     _say("convert", f"wrote {to}: version {version}, compression {packed}")
@@ -160,7 +160,7 @@ def _restore(args: argparse.Namespace) -> int:
     version = int(args.file_version or 7)
     head = opened(args.input) if args.input else None
     try:
-        with OutFile(to, seeks=True) as out:
+        with OutFile(to, seeks=True, own=True) as out:
             count = restore(out.file, args.files, head, args.clock, version, compression(args.compression, version))
     finally:
         if head:

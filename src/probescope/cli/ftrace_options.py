@@ -234,7 +234,7 @@ class _Folding:
         self._set(cpumask="" if text == "-1" else text.removeprefix("0x"))
 
     def on_buffer(self, name: str) -> None:
-        if not name or "/" in name or name in {".", ".."} or len(name) > 60:
+        if not name.isprintable() or not name or "/" in name or name in {".", ".."} or len(name) > 60:
             raise UsageError(f"'{name}' is no name of a buffer")
         self._close()
         self._now = self._new(name, size_kb=default_kb())

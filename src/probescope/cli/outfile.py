@@ -11,7 +11,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
 from probescope.errors import UsageError
-from probescope.kernel.wholefile import beside, new
+from probescope.kernel.wholefile import beside, new, new_private
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 class OutFile:
     """``file`` to write into; ``size`` in bytes when it is done. ``packed``: through gzip. ``seeks``: the file must be
-    seekable, whatever it ends up in. Leaving it with an error leaves nothing behind."""
+    seekable, whatever it ends up in. ``own``: what was recorded is nobody else's to read. Leaving it with an error
+    leaves nothing behind."""
 
-    def __init__(self, name: str, *, packed: bool = False, seeks: bool = False) -> None:
+    def __init__(self, name: str, *, packed: bool = False, seeks: bool = False, own: bool = False) -> None:
         self.name = name
+        self._new = new_private if own else new
         self.size = 0
         self._packed = packed
         self._whole = False
@@ -41,7 +43,7 @@ class OutFile:
         if self.name == "-":
             return sys.stdout.buffer
         try:
-            return open(self._part, "w+b", opener=new) if self._part else open(self.name, "wb")
+            return open(self._part, "w+b", opener=self._new) if self._part else open(self.name, "wb")
         except OSError as e:
             raise UsageError(f"cannot write {self.name}: {e.strerror}") from e
 

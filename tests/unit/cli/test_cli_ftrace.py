@@ -113,6 +113,7 @@ def test_files(argv, version, compression):
         (("-e", "sched", "-b", "9" * 5000), "-b 999"),
         (("-e", "sched", "-M", "xyz"), "no mask"),
         (("-e", "sched", "-B", "../x"), "no name of a buffer"),
+        (("-e", "sched", "-B", "a\nb"), "no name of a buffer"),
         (("-e", "sched", "--file-version", "6", "--compression", "zstd"), "not compressed"),
         (("-e", "sched", "-r", "100"), "-r 100"),
         (("-e", "sched", "no-such-program-here"), "no program"),

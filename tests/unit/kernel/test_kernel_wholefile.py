@@ -50,10 +50,13 @@ def test_an_error_leaves_what_was_there(tmp_path: Path, error: type[BaseExceptio
 
 
 def test_what_was_recorded_is_nobody_elses(tmp_path: Path) -> None:
-    path = tmp_path / "out"
+    """Made at once, or as a command's output."""
+    path, other = tmp_path / "out", tmp_path / "other"
     with whole_file(str(path), own=True) as file:
         file.write(b"x")
-    assert path.stat().st_mode & 0o777 == 0o600
+    with OutFile(str(other), own=True) as out:
+        out.file.write(b"x")
+    assert [p.stat().st_mode & 0o777 for p in (path, other)] == [0o600, 0o600]
 
 
 def test_links_that_somebody_has_laid_lead_nowhere(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ class _Part:
 
     def written(self, path: str) -> Piece:
         try:
-            with whole_file(path) as file:
+            with whole_file(path, own=True) as file:
                 self._cut.write(file)
         except OSError as e:
             raise OSError(e.errno, e.strerror, path) from None
