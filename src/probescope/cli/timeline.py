@@ -117,12 +117,13 @@ def _perfetto(args: argparse.Namespace, files: list[tuple[str, int]]) -> int:
     import tempfile
 
     from probescope.cli.export import main as export
+    from probescope.kernel.scratch import scratch_prefix
     from probescope.views.timeline.perfetto import folder, serve
 
     if len(files) != 1 or files[0][1]:
         raise UsageError("--perfetto shows one recording", hints=[f"probescope timeline --perfetto {files[0][0]}"])
     folder()  # before anything is made for it
-    with tempfile.TemporaryDirectory(prefix="probescope-perfetto-") as made:
+    with tempfile.TemporaryDirectory(prefix=scratch_prefix("perfetto")) as made:
         trace = os.path.join(made, "trace.pftrace")
         export([files[0][0], "-o", trace, *(["-q"] if args.quiet else [])])
         serve(trace, lambda url: _tell(args, url), args.port)

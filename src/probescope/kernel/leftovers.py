@@ -15,7 +15,7 @@ from probescope.kernel.host import host
 from probescope.kernel.procfs import ended
 
 PREFIX = "probescope_"
-_OWNER = re.compile(r"probescope_(\d{1,10})_([0-9a-f]{1,16})_")
+OWNER = re.compile(r"probescope_(\d{1,10})_([0-9a-f]{1,16})_")
 
 
 def pid_namespace() -> int:
@@ -55,13 +55,13 @@ def leftovers() -> list[Leftover]:
     for line in text.splitlines():
         # "p:GROUP/EVENT place args", "r8:GROUP/EVENT ..." with a maxactive count, "s:synthetic/EVENT\tfields"
         name = line.replace("\t", " ").split(" ", 1)[0].partition(":")[2]
-        if owner := _OWNER.match(name.removeprefix("synthetic/")):
+        if owner := OWNER.match(name.removeprefix("synthetic/")):
             found.append(_leftover("event", name, owner))
     try:
         names = host().listdir(root + "/instances")
     except OSError:
         names = []
-    found += [_leftover("instance", name, owner) for name in sorted(names) if (owner := _OWNER.match(name))]
+    found += [_leftover("instance", name, owner) for name in sorted(names) if (owner := OWNER.match(name))]
     from probescope.kernel.borrowed import abandoned
 
     return found + [Leftover("settings", path, pid, alive) for path, pid, alive in abandoned()]

@@ -32,6 +32,8 @@ ENDS = 4096
 SUFFIX = ".duckdb"
 LEVELS = ".lod"
 """Files that are made of a store, and go with it: ``KEY.*.lod``."""
+PART = ".part"
+"""Behind the names of files that are being made."""
 BUILD_MEMORY = "512MB"
 FREE = 64 << 20
 
@@ -92,11 +94,14 @@ def store_of(
             return Kept(kept)
         _build_at(path, kept, step, search)
     evict(home, most, kept)
+    _clear_abandoned(home)
     return Kept(kept, built=True)
 
 
 def _alone(path: str, step: Step, search: Search | None) -> Kept:
-    made = tempfile.mkdtemp(prefix="probescope-store-")
+    from probescope.kernel.scratch import scratch_prefix
+
+    made = tempfile.mkdtemp(prefix=scratch_prefix("store"))
     kept = Kept(os.path.join(made, "store" + SUFFIX), built=True, remove=True)
     try:
         _build_at(path, kept.path, step, search)
@@ -126,7 +131,7 @@ def _used(kept: str) -> bool:
 def _build_at(path: str, kept: str, step: Step, search: Search | None) -> None:
     from probescope.store.making import make
 
-    part = kept + ".part"
+    part = kept + PART
     _clear(part)
     try:
         make(path, part, step, search, memory=BUILD_MEMORY)
@@ -154,6 +159,21 @@ def _clear(part: str) -> None:
         with suppress(OSError):
             os.unlink(name)
     shutil.rmtree(part + ".tmp", ignore_errors=True)
+
+
+def _clear_abandoned(home: str) -> None:
+    """What killed processes have begun: parts of stores and of levels whose lock nobody has."""
+    from probescope.kernel.filelock import FileLock
+
+    for name in sorted(os.listdir(home)):
+        if PART not in name:
+            continue
+        with suppress(OSError), FileLock(os.path.join(home, name.partition(".")[0] + ".lock"), wait=False):
+            path = os.path.join(home, name)
+            if os.path.isdir(path):
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                os.unlink(path)
 
 
 def _key(path: str, names: str) -> str:

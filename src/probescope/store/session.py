@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from weakref import WeakSet
 
 from probescope.errors import UsageError
+from probescope.kernel.scratch import scratch_prefix
 from probescope.store import library
 from probescope.store.columns import NS, Column, Table, literal, quoted
 from probescope.store.duck import check, connect, interruptible, meant, told
@@ -38,7 +39,7 @@ class Stores:
 
     def __init__(self, parts: Sequence[Part], *, memory: str = MEMORY, threads: int = 0) -> None:
         self._parts = tuple(parts)
-        self._folder = tempfile.TemporaryDirectory(prefix="probescope-query-")
+        self._folder = tempfile.TemporaryDirectory(prefix=scratch_prefix("query"))
         self._db = connect(memory=memory, temporary=self._folder.name)
         self._cursors: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
         self._kinds: dict[str, Table] = {}

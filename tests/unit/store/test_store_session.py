@@ -20,6 +20,7 @@ from formats_tracemaker import Maker
 
 import probescope
 from probescope.errors import FormatError, LimitError, ScriptError, UsageError
+from probescope.kernel.filelock import FileLock
 from probescope.store import cache, library, schema
 from probescope.store.columns import Column, Table, created, quoted
 from probescope.store.opening import Asked, named
@@ -286,6 +287,20 @@ def test_a_killed_build_leaves_nothing_that_matters(traced: str, own_cache: Path
     assert cache.store_of(traced).built
     with Asked([(traced, 0)]) as asked:
         assert asked.query("select count(*) from event").value() == len(EVENTS)
+
+
+def test_what_killed_processes_have_begun_goes_with_the_next_build(traced: str, own_cache: Path) -> None:
+    """Of any recording, but for what somebody is at: whose lock is held."""
+    own_cache.mkdir(parents=True)
+    dead, busy = (["%s.duckdb.part", "%s.cpu-1.lod.part", "%s.duckdb.part.tmp"] for _ in range(2))
+    for key, names in (("a" * 32, dead), ("b" * 32, busy)):
+        names[:] = [n % key for n in names]
+        for name in names[:2]:
+            (own_cache / name).write_bytes(b"begun")
+        (own_cache / names[2]).mkdir()
+    with FileLock(str(own_cache / f"{'b' * 32}.lock")), Asked([(traced, 0)]) as asked:
+        assert asked.query("select count(*) from event").value() == len(EVENTS)
+    assert [(own_cache / n).exists() for n in dead + busy] == [False] * 3 + [True] * 3
 
 
 def test_a_store_that_does_not_fit_is_told_and_not_kept(traced: str, own_cache: Path) -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from probescope.errors import LimitError
-from probescope.store.cache import LEVELS
+from probescope.store.cache import LEVELS, PART
 from probescope.store.lod.files import VERSION
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def kept(path: str, lock: str, make: Callable[[str], None]) -> str:
         return path
     with FileLock(lock):
         if not os.path.exists(path):
-            part = path + ".part"
+            part = path + PART
             try:
                 make(part)
                 os.replace(part, path)

@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 
 from probescope.errors import ProbescopeError, SessionError
 from probescope.kernel.piped import PATIENCE_S, Piped
+from probescope.kernel.scratch import scratch_prefix
 from probescope.views.timeline.names import Names
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Live:
     def __init__(self, options: Sequence[str], keep: str = "", *, memory: str = "512MB") -> None:
         self._options, self._keep, self._memory = tuple(options), keep, memory
         self._names = Names()
-        self._folder = tempfile.mkdtemp(prefix="probescope-live-")
+        self._folder = tempfile.mkdtemp(prefix=scratch_prefix("live"))
         self._path = keep or os.path.join(self._folder, "recording.data")
         self._recorder: Piped | None = None
         self._shown = -1

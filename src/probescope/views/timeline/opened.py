@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from probescope.frozen import dataclass
+from probescope.kernel.scratch import scratch_prefix
 from probescope.store.lod.opened import Levels
 from probescope.views.timeline.names import Names
 
@@ -89,7 +90,7 @@ class Opened:
     def own_folder(self) -> str:
         """For files that go when this is closed."""
         if not self._folder:
-            self._folder = tempfile.mkdtemp(prefix="probescope-timeline-")
+            self._folder = tempfile.mkdtemp(prefix=scratch_prefix("timeline"))
         return self._folder
 
     @cached_property
