@@ -45,6 +45,7 @@ INSTEAD = {
     "setup-guest": "run ftrace record in the guest, by ssh, and copy the file",
     "attach": "run ftrace record on both machines with -C mono; probescope export shifts nothing",
     "sqlhist": "probescope latency A to B",
+    "record-agent": "run ftrace record on each machine, by ssh, and copy the files",
     "graph": "probescope graph FUNCTION -- COMMAND",
 }
 EXAMPLES = """examples:
@@ -103,6 +104,11 @@ def main(argv: list[str]) -> int:
         sys.stdout.write(usage())
         return 0
     command = argv[0]
+    if command in ("-V", "--version", "version"):
+        from probescope._version import __version__
+
+        sys.stdout.write(f"probescope {__version__}\n")
+        return 0
     if command not in COMMANDS:
         raise _unknown(command)
     run: Callable[..., int] = _module(command).main

@@ -53,7 +53,14 @@ def main(argv: list[str]) -> int:
     return show(*patterns, verbose=args.verbose, pid=args.pid, as_json=args.format == "json", dirs=dirs)
 
 
-_AS_PERF = {"hw": "hardware:*", "sw": "software:*"}
+_AS_PERF = {"hw": "hardware:*", "sw": "software:*", "tracepoint": "tracepoint:*", "tracepoints": "tracepoint:*"}
+_PERFS_KINDS = {
+    "pmu": "probescope stat -e 'PMU/TERM=VALUE/': they are in /sys/bus/event_source/devices",
+    "sdt": "probescope list 'usdt:FILE:*', or 'usdt:*' -p PID",
+    **dict.fromkeys(("metric", "metrics", "metricgroup"), "probescope stat -M IPC,CPI,TopdownL1"),
+    **dict.fromkeys(("cache", "hwcache"), "probescope stat -e L1-dcache-load-misses,LLC-loads,dTLB-store-misses"),
+}
+"""Words of perf list, and what they are here where no probe has such a name."""
 
 
 def show(*patterns: str, verbose: bool, pid: int = -1, as_json: bool = False, dirs: tuple[str, ...] = ()) -> int:
@@ -121,6 +128,8 @@ def _nothing(pattern: str, ctx: ResolveContext) -> Exception:
     from probescope.errors import ProbeError
     from probescope.sources.globs import is_glob
 
+    if pattern in _PERFS_KINDS:
+        return ProbeError(f"no probe matches {pattern}", hints=[_PERFS_KINDS[pattern]])
     reasons = [f"{source}: {why}" for source, why in missing(_sources(pattern))]
     near = [] if is_glob(pattern) else [f"did you mean {n}?" for n in _nearest(pattern, ctx)]
     hints = [*near, *reasons] or [_where_to_look(_sources(pattern))]

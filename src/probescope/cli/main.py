@@ -54,9 +54,27 @@ PEERS = {
     "archive": "probescope record saves the names that are needed beside the recording: perf.data.symbols",
     "inject": "names of JIT compilers are found without it; probescope export -o part.data makes a part of a recording",
     "buildid-list": "probescope report --header-only",
+    "buildid-cache": "probescope record saves the names that are needed beside the recording: perf.data.symbols",
     "convert": "probescope export",
     "data": "probescope export",
-}
+    "lock": "probescope record -e 'lock:contention_*' -a -g -- sleep 5, then ask locks",
+    "kmem": "probescope hist kmem:kmalloc --keys call_site.sym --values bytes_alloc --seconds 5",
+    "mem": "probescope record -d -e EVENT, then script -F +addr: accesses are listed, not summed up",
+    "c2c": "probescope record -d -e EVENT, then script -F +addr: accesses are listed, not summed up",
+    "kvm": "probescope stat -e 'kvm:*' -a, or record and report -s of the fields of kvm:kvm_exit",
+    "kallsyms": "probescope whois 0xADDRESS -k, or list 'kprobe:NAME'",
+    "daemon": "probescope record --control fifo:CTL --switch-output=1G runs for as long as it likes",
+    "test": "probescope doctor says what works here",
+    "iostat": "counters of I/O stacks are events: probescope stat -e 'uncore_iio_0/.../'",
+    **dict.fromkeys(("bench", "config"), "there is nothing to set or to measure beforehand: probescope --help"),
+    **{
+        word: f"probescope ftrace {word}"
+        for word in "start stop restart set extract reset show stream snapshot split restore mark stack clear dump "
+        "check-events".split()
+    },
+    **dict.fromkeys(("listen", "agent", "attach"), "run probescope ftrace record on each machine, by ssh"),
+    "profile": "probescope record -a -g -- sleep 5, then report or flame; or top",
+}  # fmt: skip
 
 USAGE = """usage: probescope COMMAND [ARG ...]
 
@@ -172,6 +190,8 @@ def _meant(word: str) -> str:
         return f"probescope explain {word}, or list, or run -e '{word} {{ ... }}'"
     if word in PEERS:
         return PEERS[word]
+    if os.path.isfile(word):
+        return f"recordings are read by: probescope script -i {word}, report -i {word}, timeline {word}"
     near = nearest(word.lower(), [*COMMANDS, "help", "version"], most=1)
     return f"did you mean '{near[0]}'?" if near else "probescope --help lists the commands"
 

@@ -14,8 +14,44 @@ INSTEAD: dict[tuple[str, str], list[str]] = {
     ("record", "--timeout"): ["a command says how long: probescope record -a -- sleep 10"],
     ("stat", "--duration"): ["--timeout MS, or a command: probescope stat -a -- sleep 10"],
     ("top", "--duration"): ["--times N ends after N looks"],
+    ("list", "-j"): ["-f json: a document a line"],
+    ("list", "--json"): ["-f json: a document a line"],
+    ("list", "--raw-dump"): ["names alone are what is listed: probescope list 'tracepoint:*'"],
+    ("list", "--details"): ["-v: the arguments of each"],
+    ("list", "--long-desc"): ["-v: the arguments of each"],
+    ("list", "--desc"): ["-v: the arguments of each"],
+    ("list", "--no-desc"): ["names alone are what is listed: probescope list 'tracepoint:*'"],
+    ("run", "-V"): ["probescope --version"],
+    ("run", "--version"): ["probescope --version"],
+    ("run", "--emit-elf"): ["--aot FILE writes a program that runs it; --emit bpf shows its instructions"],
+    ("run", "--emit-llvm"): ["there is no LLVM in it: --emit ir, --emit bpf"],
+    ("run", "--no-feature"): ["--via perf and --via ftrace do without BPF"],
+    ("run", "--btf"): ["the kernel's types are always there, where it has them: probescope doctor"],
+    ("run", "--debug"): ["-d STAGE: ast, ir, plan, bpf"],
+    ("stat", "record"): ["-j -o FILE keeps counts, and -x, -o FILE; there is no file of their own to report"],
+    ("stat", "report"): ["-j -o FILE keeps counts, and -x, -o FILE; there is no file of their own to report"],
+    ("script", "record"): ["probescope record, then script; or programs: probescope run -i perf.data FILE.bt"],
+    ("script", "report"): ["probescope script -i perf.data; programs on it: probescope run -i perf.data FILE.bt"],
+    ("script", "flamegraph"): ["probescope flame"],
+    ("diff", "--stream"): ["probescope flame --before OLD NEW shows which stacks have changed"],
 }
-"""What peers' options would be here, by command and option, where no option with a like name is it."""
+"""What peers' options and words would be here, by command and option, where no option with a like name is it."""
+
+
+_PERFS_F = "-f text, -f json; perf's -f is not needed: it does not matter here whose file it is"
+
+
+def _joined(words: Sequence[str], options: tuple[str, ...]) -> list[str]:
+    """``-F -comm`` as ``-F-comm``, ``--fields -comm`` as ``--fields=-comm``; what stands behind ``--`` as it is."""
+    out: list[str] = []
+    for i, word in enumerate(words):
+        if word == "--":
+            return [*out, *words[i:]]
+        if out and out[-1] in options and word[:1] == "-" and word[1:2] not in ("", "-") and len(word) > 2:
+            out[-1] += ("=" if out[-1].startswith("--") else "") + word
+        else:
+            out.append(word)
+    return out
 
 
 class Parser(argparse.ArgumentParser):
@@ -32,10 +68,24 @@ class Parser(argparse.ArgumentParser):
             **options,
         )
 
+    signed: tuple[str, ...] = ()
+    """Options whose values may begin with a minus, that do not look like options then: ``-F -comm``."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        return super().parse_known_args(_joined(args, self.signed) if args and self.signed else args, namespace)
+
     def error(self, message: str) -> NoReturn:
         from probescope.errors import UsageError
 
-        raise UsageError(message, hints=[*self._nearest(message), f"{self.prog} --help says what there is"])
+        near = [_PERFS_F] if self._is_perfs_f(message) else self._nearest(message)
+        raise UsageError(message, hints=[*near, f"{self.prog} --help says what there is"])
+
+    def _is_perfs_f(self, message: str) -> bool:
+        return message.startswith("argument -f/--format") and self.prog.partition(" ")[2] in {
+            "report",
+            "script",
+            "diff",
+        }
 
     def _nearest(self, message: str) -> list[str]:
         """For ``unrecognized arguments: --mesure``: the option that may have been meant."""
@@ -53,6 +103,9 @@ class Parser(argparse.ArgumentParser):
         import os
 
         first = words.partition(" ")[0]
+        command = self.prog.partition(" ")[2]
+        if (command, first) in INSTEAD:
+            return INSTEAD[command, first]
         known = "-i" in self._option_string_actions and bool(first) and os.path.exists(first)
         return [f"a recording is named by -i: {self.prog} -i {first}"] if known else []
 
@@ -128,18 +181,23 @@ def cut_command(argv: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     return list(argv[:cut]), tuple(argv[cut + 1 :])
 
 
-def command_words(words: Sequence[str]) -> tuple[str, ...]:
-    """A command to be run, or none. Raises UsageError where there is no such program."""
+def command_words(words: Sequence[str], of: str = "") -> tuple[str, ...]:
+    """A command to be run, or none. Raises UsageError where there is no such program; ``of``: our command, whose words
+    at the peers may have been meant."""
     if words:
+        from probescope.errors import UsageError
         from probescope.kernel.child import find_program
 
-        find_program(words[0])
+        try:
+            find_program(words[0])
+        except UsageError as e:
+            raise UsageError(e.what, hints=INSTEAD.get((of, words[0]), e.hints)) from None
     return tuple(words)
 
 
 def add_filters(p: argparse.ArgumentParser) -> None:
     """Which events of a recording: the same in every command that reads one."""
-    p.add_argument("-c", "--comms", metavar="LIST", help="only of threads with these names")
+    p.add_argument("-c", "--comms", "--comm", metavar="LIST", help="only of threads with these names")
     p.add_argument("--pid", metavar="LIST", help="only of these processes")
     p.add_argument("--tid", metavar="LIST", help="only of these threads")
     p.add_argument("-C", "--cpu", metavar="LIST", help="only on these CPUs: 0,2-3")

@@ -31,6 +31,9 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "--iostat": "counters of I/O stacks (uncore_iio_*) of Intel's servers are counted by -e 'uncore_iio_0/.../'",
         "--smi-cost": "it changes how all CPUs count (freeze_on_smi); -e msr/smi/,msr/aperf/,cycles does not",
         "--cputype": _HYBRID,
+        "--no-scale": "a count of a counter that was shared is scaled, and says for what share of the time it counted",
+        "-b --bpf-prog --bpf-counters --bpf-attr-map": "functions of BPF programs are probes: probescope run -e "
+        "'fentry:bpf:NAME { @ = count(); }'",
     },
     "top": {
         "-b --branch-any -j --branch-filter --stitch-lbr": "branches are recorded by probescope record -b",

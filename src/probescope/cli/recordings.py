@@ -153,12 +153,14 @@ class Opened:
                 tests.append(lambda t, c=column, w=wanted: np.isin(getattr(t.batch, c), w))  # type: ignore[misc]
         if getattr(args, "cpu", None) is not None:
             cpus = cpu_list(args.cpu)
+            self._must_have("cpu", "-C", "record --sample-cpu, or -a")
             tests.append(lambda t: np.isin(t.batch.cpu, cpus))
         if getattr(args, "comms", None):
             names = set(args.comms.split(","))
             tests.append(lambda t: np.isin(t.names, [i for i, n in enumerate(self.told.tasks.names) if n in names]))
         if getattr(args, "time", None):
             found = self.spans(args.time)
+            self._must_have("time", "--time", "record -T")
             tests.append(lambda t: within(t.batch.time, found))
 
         def keep(told: ToldBatch) -> Column | None:
@@ -170,6 +172,12 @@ class Opened:
             return np.flatnonzero(mask)
 
         return keep
+
+    def _must_have(self, number: str, option: str, how: str) -> None:
+        """Raises UsageError where no event has what is asked for. Of a pipe nothing is known yet."""
+        events = self.recording.events
+        if events and not any(number in e.sampled for e in events):
+            raise UsageError(f"{option}: no event was recorded with its {number.replace('cpu', 'CPU')}", hints=[how])
 
     def event(self, name: str | None) -> int:
         """The index of an event by its name; without one, of the first that is no dummy. Raises UsageError,

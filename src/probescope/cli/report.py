@@ -98,8 +98,8 @@ def _told(p: argparse.ArgumentParser) -> None:
 
 
 def _filters(p: argparse.ArgumentParser) -> None:
-    p.add_argument("-c", "--comms", metavar="LIST", help="only of threads with these names")
-    p.add_argument("-d", "--dsos", metavar="LIST", help="only in these files")
+    p.add_argument("-c", "--comms", "--comm", metavar="LIST", help="only of threads with these names")
+    p.add_argument("-d", "--dsos", "--dso", metavar="LIST", help="only in these files")
     p.add_argument("-S", "--symbols", metavar="LIST", help="only in these functions")
     p.add_argument("--symbol-filter", metavar="TEXT", help="only in functions whose names hold this")
     p.add_argument("--pid", metavar="LIST", help="only of these processes")

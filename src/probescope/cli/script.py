@@ -33,6 +33,7 @@ def parser() -> Parser:
     p = Parser("script", "Print the events of a recording: as perf script, or as trace-cmd report.", EXAMPLES)
     p.add_argument("-i", "--input", default="perf.data", metavar="FILE", help="perf.data by default; - is stdin")
     p.add_argument("-F", "--fields", metavar="LIST", help="columns; +name adds, -name leaves out")
+    p.signed = ("-F", "--fields")
     add_filters(p)
     add_symbols(p)
     p.add_argument("--ns", action="store_true", help="times with nine digits")
@@ -189,12 +190,16 @@ _ELSEWHERE = {
     "srccode": "srcline says where it is; probescope annotate shows the source",
     "tod": "-f json, with the clock that --header tells of", "flags": "these are of trace data (intel_pt)",
     "data_src": "memory accesses are not decoded here",
+    "brstacksym": "brstack has the addresses of branches; whois ADDRESS the function of one",
+    "brstackoff": "brstack has the addresses of branches; whois ADDRESS the function of one",
 }  # fmt: skip
 """Fields that perf has, and what there is instead."""
 
 
 def _instead(field: str, hints: list[str]) -> list[str]:
     found = _ELSEWHERE.get(field.lstrip("+-"))
+    if ":" in field:
+        return [f"columns are those of events of all kinds: -F {field.partition(':')[2]}"]
     return [found] if found else hints
 
 

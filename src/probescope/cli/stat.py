@@ -164,7 +164,7 @@ def _request(args: argparse.Namespace) -> StatRequest:
         cpus,
         pids,
         tids,
-        command_words(args.command),
+        command_words(args.command, "stat"),
         cgroups,
         args.interval_print,
         args.delay,

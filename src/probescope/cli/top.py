@@ -61,8 +61,8 @@ def _code(p: Parser) -> None:
 
 
 def _shown(p: Parser) -> None:
-    p.add_argument("--comms", default="", metavar="NAME", help="only of threads with this name")
-    p.add_argument("--dsos", default="", metavar="NAME", help="only in this file")
+    p.add_argument("--comms", "--comm", default="", metavar="NAME", help="only of threads with this name")
+    p.add_argument("--dsos", "--dso", default="", metavar="NAME", help="only in this file")
     p.add_argument("-K", "--hide-kernel", "--hide_kernel_symbols", action="store_true", help="without the kernel")
     p.add_argument("-U", "--hide-user", "--hide_user_symbols", action="store_true", help="without user space")
     p.add_argument("-d", "--delay", default="2", metavar="SECONDS", help="between looks (2)")

@@ -178,7 +178,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "perf_event_open",
         (e.ENOENT,),
-        "no hardware counters here (usual in virtual machines): profile:hz:99 samples by clock instead",
+        "no hardware counters here (usual in virtual machines): cpu-clock, or profile:hz:99, samples by clock instead",
         lambda s: s.get("type") in _HARDWARE,
     ),
     Rule(

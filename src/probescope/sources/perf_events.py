@@ -206,7 +206,15 @@ def _named(spec: EventSpec) -> Counter:
         if spec.name in _files(pmu, "events"):
             return replace(_of_pmu(spec, pmu, (Term(spec.name),)), name=spec.text)
     hints = [f"did you mean {n}?" for n in nearest(spec.name, known_names())]
+    if spec.name in _TIMES:
+        hints = [f"it is told without being asked for: {_TIMES[spec.name]}"]
     raise _NoSuchEvent(f"there is no event '{spec.name}'", *(hints or ["probescope list 'hardware:*' 'software:*'"]))
+
+
+_TIMES = {
+    "duration_time": "seconds time elapsed", "user_time": "seconds user", "system_time": "seconds sys",
+}  # fmt: skip
+"""What perf's own events of these names count, as ``stat`` tells it behind the counts."""
 
 
 def _breakpoint(spec: EventSpec) -> PerfAttr:
@@ -222,7 +230,7 @@ def _breakpoint(spec: EventSpec) -> PerfAttr:
 def _tracepoints(spec: EventSpec) -> Iterator[Counter]:
     wanted = f"{spec.group}:{spec.name}"
     if not globs.is_glob(wanted):
-        names = [wanted] if tracefs.has_event(spec.group, spec.name) or _lent(spec) else []
+        names = [wanted] if _lent(spec) else []
     else:
         names = globs.select(wanted, [f"{c}:{e}" for c, e in tracefs.available_events()])
     if not names:
@@ -238,10 +246,14 @@ def _tracepoints(spec: EventSpec) -> Iterator[Counter]:
 
 
 def _lent(spec: EventSpec) -> bool:
-    """An event that was defined before by ``probescope probe``, put into tracefs for as long as we run."""
+    """An event that is there, or was defined before by ``probescope probe``: then it is in tracefs for as long as we
+    run, and the last of several runs takes it out."""
     from probescope.errors import ProbeError
     from probescope.sources import probe_remembered
 
+    if tracefs.has_event(spec.group, spec.name):
+        probe_remembered.join(spec.group, spec.name)
+        return True
     try:
         return probe_remembered.lend(spec.group, spec.name)
     except ProbeError as e:

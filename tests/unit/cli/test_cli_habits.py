@@ -6,14 +6,25 @@ import importlib
 from argparse import Namespace
 from pathlib import Path
 
+import formats_perfmaker as pm
 import pytest
 
+from probescope.cli import script
 from probescope.cli.main import COMMANDS, PEERS, main
 from probescope.cli.parsing import INSTEAD
 from probescope.cli.probe_run import _Printer
 from probescope.cli.whois import _said_by
+from probescope.errors import UsageError
 from probescope.lang.perf.events import parse_events
 from probescope.model.output import Lost
+
+
+def raw_file() -> bytes:
+    """A perf.data with one sample, of which the CPU was not recorded."""
+    event = pm.Event(pm.IP | pm.TID | pm.TIME | pm.PERIOD, flags=pm.SAMPLE_ID_ALL)
+    made = pm.PerfMaker([event])
+    pm.add_sample(made, event, pm.Sample(ip=1, pid=7, tid=7, time=2, period=3))
+    return made.build()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -79,6 +90,47 @@ def test_commands_of_peers(word: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert word not in COMMANDS
     assert main([word]) == 2
     assert f"HINT: {PEERS[word]}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["report", "-f"], "perf's -f is not needed"),
+        (["script", "-f", "perf.data"], "perf's -f is not needed"),
+        (["script", "-F", "trace:comm"], "columns are those of events of all kinds: -F comm"),
+        (["stat", "-e", "duration_time", "true"], "it is told without being asked for: seconds time elapsed"),
+        (["list", "pmu"], "probescope stat -e 'PMU/TERM=VALUE/'"),
+    ],
+)
+def test_what_means_something_else_here(
+    words: list[str], hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "perf.data").write_bytes(raw_file())
+    assert main(words) in {1, 2}
+    assert hint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["-F", "-comm"], ["--fields", "-comm"], ["-F-comm"], ["--fields=-comm"]])
+def test_columns_are_taken_away_as_perf_has_it(words: list[str]) -> None:
+    """argparse takes what begins with a minus for an option."""
+    assert script.parser().parse_args([*words, "-G"]).fields == "-comm"
+    with pytest.raises(UsageError):
+        script.parser().parse_args(["-F", "-G"])
+
+
+def test_a_filter_by_what_was_not_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing would be on any CPU: the reason is told, and no empty answer given."""
+    (tmp_path / "x.data").write_bytes(raw_file())
+    for words in (["script"], ["report"], ["annotate"]):
+        assert main([*words, "-i", str(tmp_path / "x.data"), "-C", "0"]) == 2
+        assert "-C: no event was recorded with its CPU\nHINT: record --sample-cpu" in capsys.readouterr().err
+
+
+def test_a_file_is_no_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "trace.dat").write_bytes(b"")
+    assert main([str(tmp_path / "trace.dat")]) == 2
+    assert f"probescope script -i {tmp_path / 'trace.dat'}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["--filter", "prev_pid == 0"], ["-e", "page-faults", "--filter", "prev_pid == 0"]])
