@@ -101,7 +101,7 @@ int main() {
 """
 
 RUST = r"""
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 #[derive(Debug, Clone)]
 pub struct Point { x: i32, y: i32 }
 #[derive(Debug)]
@@ -122,6 +122,12 @@ fn area(s: &Shape) -> i32 { match s { Shape::Dot => 0, Shape::Circle(r) => *r as
 pub fn boxed(p: Box<Point>, q: &Point, m: &HashMap<i32, i32>, flag: bool, ch: char) -> i32 { p.x + q.y + m.len() as i32 + flag as i32 + ch as i32 }
 impl Point { #[inline(never)] pub fn moved(&self, by: i32) -> Point { Point { x: self.x + by, y: self.y } } }
 #[inline(never)]
+pub fn hashes(m: &HashMap<String, u8>, s: &HashSet<String>, big: &HashMap<u32, u32>, none: &HashMap<u8, u8>) -> usize { m.len() + s.len() + big.len() + none.len() }
+#[inline(never)]
+pub fn trees(m: &BTreeMap<String, i32>, s: BTreeSet<u16>, big: &BTreeMap<u32, u32>, none: &BTreeMap<u8, u8>) -> usize { m.len() + s.len() + big.len() + none.len() }
+#[inline(never)]
+pub fn queue(d: &VecDeque<i32>) -> usize { d.len() }
+#[inline(never)]
 pub fn generic<T: std::fmt::Debug>(v: T) -> usize { format!("{:?}", v).len() }
 fn main() {
     let mut n = texts("a str", String::from("a String"), &String::from("by reference"));
@@ -133,6 +139,13 @@ fn main() {
     n += boxed(Box::new(Point { x: 1, y: 2 }), &Point { x: 3, y: 4 }, &HashMap::from([(1, 2)]), true, 'ß') as usize;
     n += Point { x: 1, y: 1 }.moved(4).x as usize;
     n += generic(12u8) + generic("text");
+    let one = HashSet::from(["one".to_string()]);
+    n += hashes(&HashMap::from([("k".to_string(), 5)]), &one, &(0..100).map(|i| (i, 2 * i)).collect(), &HashMap::new());
+    let named = BTreeMap::from([("b".to_string(), 2), ("a".to_string(), 1)]);
+    n += trees(&named, (1..4).collect(), &(0..100).map(|i| (i, 3 * i)).collect(), &BTreeMap::new());
+    let mut d = VecDeque::with_capacity(4);
+    for i in 0..6 { d.push_back(i); if i > 2 { d.pop_front(); } }
+    n += queue(&d);
     println!("{}", n);
 }
 """

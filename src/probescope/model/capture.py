@@ -39,12 +39,13 @@ class Length:
 @dataclass(frozen=True, slots=True)
 class Guard:
     """A step is taken only if ``word`` is one of ``values`` (with ``invert``: none of them); or, with ``above``, more
-    than that."""
+    than that; or, with ``below``, less."""
 
     word: Word
     values: tuple[int, ...] = ()
     invert: bool = False
     above: int | None = None
+    below: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,6 +189,22 @@ def test_rust_values(probe, rust):
     ]
 
 
+def test_rust_maps(probe, rust):
+    """Hash tables, trees and queues in a circle, whole where they are small; of large ones each pair that is shown is
+    right, those of a tree in order."""
+    rows, _ = probe(rust, "calls::hashes m s big none", "calls::trees m s big none", "calls::queue d")
+    hashes, trees, queue = rows
+    assert hashes.startswith('m={"k": 5} s={"one"} big=~{')
+    assert trees.startswith('m={"a": 1, "b": 2} s={1, 2, 3} big=~{')
+    assert queue == "d=[3, 4, 5]"
+    for text, times in ((hashes, 2), (trees, 3)):
+        pairs = [(int(a), int(b)) for a, b in re.findall(r"(\d+): (\d+)", text.partition("big=")[2])]
+        assert len(pairs) >= 2
+        assert all(b == times * a for a, b in pairs)
+        assert text.endswith(", ... 100 in all} none={}")
+    assert pairs == sorted(pairs)
+
+
 # --- Go ---------------------------------------------------------------------------------------------------------------
 
 

@@ -26,6 +26,10 @@ NODES = 5
 LEVELS = 3
 """Of a tree."""
 MEMBERS = 64
+LARGE = 768
+"""Bytes of a node, or of the buckets of a table."""
+BUCKETS = (4, 8, 16)
+NUMBERS = ("int", "uint", "char", "float", "bool", "enum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,14 @@ class Recipe:
                 self._tree(shape, spot)
             case sh.Chain():
                 self._chain(shape, spot)
+            case sh.Buckets():
+                self._buckets(shape, spot)
+            case sh.Sorted():
+                self._sorted(shape, spot)
+            case sh.Ring(pointer=pointer, room=room, element=element):
+                whole = Length(spot.word(room), element.size)
+                step = self._step(spot, pointer, SEQUENCE // max(element.size, 1) * element.size, length=whole)
+                self._elements(element, step, spot, FIRST)
             case sh.Counted(pointer=pointer, at=at, size=size):
                 self._step(spot, pointer, at + size)
             case sh.Interface(tag=tag, data=data, table=table):
@@ -158,9 +170,47 @@ class Recipe:
         most = max(most // size * size, min(size, POINTEE))
         length = Length(spot.word(s.length), 1 if s.end else size, end=s.end)
         step = self._step(spot, s.pointer, most, length=length)
-        if step and s.element.kind not in ("int", "uint", "char", "float", "bool", "enum"):
-            for i in range(min(FIRST, most // size)):
-                self.value(s.element, Spot(step, i * size, spot.depth + 1))
+        self._elements(s.element, step, spot, min(FIRST, most // size))
+
+    def _elements(
+        self, t: VType, step: int, spot: Spot, many: int, at: int = 0, guards: tuple[Guard, ...] = ()
+    ) -> None:
+        """What the first ones lead to. ``guards``: whether each is there."""
+        if not step or t.kind in NUMBERS:
+            return
+        for i in range(many):
+            self.value(t, Spot(step, at + i * t.size, spot.depth + 1, guards[i : i + 1]))
+
+    def _buckets(self, s: sh.Buckets, spot: Spot) -> None:
+        """Of small tables all items and their control bytes; of larger ones the first."""
+        for buckets in BUCKETS:
+            below = buckets * s.stride
+            if below > LARGE:
+                return
+            known = Guard(spot.word(s.mask), (buckets - 1,)) if buckets < BUCKETS[-1] else None
+            guard = known or Guard(spot.word(s.mask), above=buckets - 2)
+            step = self._step(spot, s.control, below + buckets, add=-below, guards=(guard,))
+            for i in range(min(FIRST, buckets) if step and s.type.kind not in NUMBERS else 0):
+                there = Guard(Word(step, below + i, 1), below=0x80)
+                self.value(s.type, Spot(step, below - (i + 1) * s.stride + s.item, spot.depth + 1, (there,)))
+
+    def _sorted(self, s: sh.Sorted, spot: Spot) -> None:
+        """The root, and of a higher tree the first of the nodes below it."""
+        edges = -(-s.size // WORD) * WORD
+        root = self._step(spot, s.root, min(edges + WORD, LARGE))
+        self._node(s, root, spot)
+        if root and edges + WORD <= LARGE:
+            below = (Guard(spot.word(s.height), above=0),)
+            self._node(s, self._step(Spot(root, 0, spot.depth), edges, min(s.size, LARGE), guards=below), spot)
+
+    def _node(self, s: sh.Sorted, step: int, spot: Spot) -> None:
+        size = min(s.size, LARGE)
+        if not step or s.many + 2 > size:
+            return
+        there = tuple(Guard(Word(step, s.many, 2), above=i) for i in range(FIRST))
+        for t, at in ((s.key, s.keys), (s.value, s.values)):
+            if t is not None and at + FIRST * t.size <= size:
+                self._elements(t, step, spot, FIRST, at, there)
 
     def _tree(self, s: sh.Tree, spot: Spot) -> None:
         size = min(s.item + s.type.size, POINTEE)

@@ -74,6 +74,15 @@ def _cell(t: VType) -> Shape | None:
     return Inline(value.offset, value.type) if value is not None else None
 
 
+def _map(t: VType) -> Shape | None:
+    from probescope.debuginfo.values import rust_maps
+
+    name = t.base_name
+    if name in ("HashMap", "HashSet"):
+        return rust_maps.hashed(t)
+    return rust_maps.queued(t) if name == "VecDeque" else rust_maps.sorted_(t)
+
+
 _KNOWN: dict[str, Callable[[VType], Shape | None]] = {
     "alloc::string::String": _string,
     "alloc::vec::Vec": _vec,
@@ -81,4 +90,9 @@ _KNOWN: dict[str, Callable[[VType], Shape | None]] = {
     "alloc::sync::Arc": _counted,
     "core::cell::Cell": _cell,
     "core::cell::UnsafeCell": _cell,
+    "std::collections::hash::map::HashMap": _map,
+    "std::collections::hash::set::HashSet": _map,
+    "alloc::collections::btree::map::BTreeMap": _map,
+    "alloc::collections::btree::set::BTreeSet": _map,
+    "alloc::collections::vec_deque::VecDeque": _map,
 }

@@ -96,6 +96,51 @@ class Chain(Shape):
 
 
 @dataclass(frozen=True, slots=True)
+class Buckets(Shape):
+    """A hash table of Rust: below where ``control`` points lie items of ``stride`` bytes, the first one next to it;
+    from there on a byte for each, with its top bit set where there is none. ``mask``: their number, less 1. ``item``:
+    where in them what is shown is."""
+
+    control: int
+    mask: int
+    count: int
+    stride: int
+    item: int
+    type: VType
+    pairs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted(Shape):
+    """A B-tree of Rust. ``root`` points to a node of ``height``, with ``many`` keys from ``keys`` on and ``values``
+    beside them; of height 0 it is ``size`` bytes, of more it has pointers to the nodes between them behind that.
+    ``value`` ``None``: of a set."""
+
+    root: int
+    height: int
+    count: int
+    size: int
+    many: int
+    keys: int
+    values: int
+    key: VType
+    value: VType | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ring(Shape):
+    """``length`` elements from number ``head`` on, in room for ``room`` that is used in a circle. ``until``: the word
+    at ``length`` is the number behind the last one."""
+
+    pointer: int
+    head: int
+    length: int
+    room: int
+    element: VType
+    until: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Counted(Shape):
     """Behind ``pointer`` lies a table of ``name`` whose word at ``at`` says how many items it has."""
 

@@ -143,7 +143,11 @@ class Printer:
                 return quoted(*text_of(v, SHOWN_TEXT))
             case sh.Sequence(open=opened, close=closed):
                 return self._listed(v, opened, closed, depth)
-            case sh.Tree(pairs=pairs) | sh.Chain(pairs=pairs):
+            case sh.Ring():
+                return self._listed(v, "[", "]", depth)
+            case sh.Sorted(value=value):
+                return self._listed(v, "{", "}", depth, value is not None)
+            case sh.Tree(pairs=pairs) | sh.Chain(pairs=pairs) | sh.Buckets(pairs=pairs):
                 return self._listed(v, "{", "}", depth, pairs)
             case sh.Pointee(pointer=pointer, empty=empty):
                 return self.text(v.deref(), depth + 1) if v.memory.word(v.address + pointer) else empty
@@ -181,7 +185,10 @@ class Printer:
                 texts.append(GONE)
 
     def _pair(self, item: Value, depth: int) -> str:
-        first, second = item.type.member("first"), item.type.member("second")
+        if isinstance(item, walks.Entry):
+            return f"{self.text(item, depth)}: {self.text(item.second, depth)}"
+        names = ("__0", "__1") if item.type.is_rust else ("first", "second")
+        first, second = (item.type.member(n) for n in names)
         if first is None or second is None:
             return self.text(item, depth)
         key = self.text(item.at(first.offset, first.type), depth)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from probescope.debuginfo.values import shapes as sh
 from probescope.debuginfo.values.memory import Unreadable
+from probescope.debuginfo.values.rust_maps import FANOUT
 from probescope.debuginfo.values.value import Value
 
 MAX_ITEMS = 1024
+MAX_BUCKETS = 4096
 MAX_DEPTH = 64
 """Of a tree; one of 2^32 items is 64 levels deep at most."""
 
@@ -23,6 +26,12 @@ def items(v: Value) -> Iterator[Value]:
             yield from _tree(v, shape)
         case sh.Chain():
             yield from _chain(v, shape)
+        case sh.Buckets():
+            yield from _buckets(v, shape)
+        case sh.Sorted():
+            yield from _sorted(v, shape)
+        case sh.Ring():
+            yield from _ring(v, shape)
         case sh.Inline(at=at, type=t):
             yield from items(v.at(at, t))
         case _ if v.type.kind == "array":
@@ -40,7 +49,10 @@ def count(v: Value, shape: sh.Shape | None) -> int:
             if not end:
                 return word
             return max(word - v.memory.word(v.address + pointer), 0) // max(element.size, 1)
-        case sh.Tree(count=at):
+        case sh.Ring(until=True):
+            behind, head, room = (v.memory.word(v.address + at) for at in (shape.length, shape.head, shape.room))
+            return (behind - head) % max(room, 1)
+        case sh.Tree(count=at) | sh.Buckets(count=at) | sh.Sorted(count=at) | sh.Ring(length=at):
             return v.memory.word(v.address + at)
         case sh.Chain(count=at) if at >= 0:
             return v.memory.word(v.address + at)
@@ -94,3 +106,57 @@ def _chain(v: Value, s: sh.Chain) -> Iterator[Value]:
             return
         yield v.at(at + s.item - v.address, s.type)
         at = v.memory.word(at + s.next)
+
+
+class Entry(Value):
+    """A key with its value beside it, where they are no pair in memory."""
+
+    __slots__ = ("second",)
+
+    def __init__(self, key: Value, second: Value) -> None:
+        super().__init__(key.type, key.address, key.memory, key._printer)
+        self.second = second
+
+    def __getitem__(self, name: str) -> Value:
+        return {"__0": self, "__1": self.second}.get(name) or super().__getitem__(name)
+
+
+def _buckets(v: Value, s: sh.Buckets) -> Iterator[Value]:
+    control, mask = v.memory.word(v.address + s.control), v.memory.word(v.address + s.mask)
+    left = count(v, s)
+    for i in range(min(mask + 1, MAX_BUCKETS)):
+        if not left:
+            return
+        if v.memory.word(control + i, 1) < 0x80:
+            left -= 1
+            yield v.at(control - (i + 1) * s.stride + s.item - v.address, s.type)
+
+
+def _sorted(v: Value, s: sh.Sorted) -> Iterator[Value]:
+    root, height = v.memory.word(v.address + s.root), v.memory.word(v.address + s.height)
+    if count(v, s):
+        if height > MAX_DEPTH // 4:
+            raise Unreadable("this is no tree")
+        yield from _node(v, s, root, height)
+
+
+def _node(v: Value, s: sh.Sorted, node: int, height: int) -> Iterator[Value]:
+    """In order: what lies before a key comes first. Nodes that cannot be read are left out."""
+    many = v.memory.word(node + s.many, 2)
+    if many > FANOUT:
+        raise Unreadable("this is no node")
+    edges = -(-s.size // 8) * 8
+    for i in range(many + 1):
+        if height:
+            with suppress(Unreadable):
+                yield from _node(v, s, v.memory.word(node + edges + 8 * i), height - 1)
+        if i < many:
+            key = v.at(node + s.keys + i * s.key.size - v.address, s.key)
+            at = node + s.values + i * s.value.size - v.address if s.value is not None else 0
+            yield Entry(key, v.at(at, s.value)) if s.value is not None else key
+
+
+def _ring(v: Value, s: sh.Ring) -> Iterator[Value]:
+    start, head, room = (v.memory.word(v.address + at) for at in (s.pointer, s.head, s.room))
+    for i in range(min(count(v, s), MAX_ITEMS)):
+        yield v.at(start + (head + i) % max(room, 1) * s.element.size - v.address, s.element)

@@ -149,6 +149,8 @@ class CaptureReads:
         value = self._kept(body, self._word(g.word))
         if g.above is not None:
             return [Binary(BOOL, "gt", value, Const(U64, g.above))]
+        if g.below is not None:
+            return [Binary(BOOL, "lt", value, Const(U64, g.below))]
         tests: list[Expr] = [Binary(BOOL, "ne" if g.invert else "eq", value, Const(U64, v)) for v in g.values]
         return tests if g.invert else [reduce(lambda a, b: Logic(BOOL, "or", a, b), tests)]
 
