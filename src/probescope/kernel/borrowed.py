@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Self
 
@@ -92,6 +92,31 @@ class Borrowed:
         self._undo.append((file, back, truncate))
         self._keep()
 
+    def share(self, items: Sequence[tuple[str, str]], make: Callable[[int], None]) -> None:
+        """Things that have names and are taken back by ``items``, as (file, text). ``make`` is called for each, by its
+        number, but for those that another run has made: these are both's from now on, and the last one takes them back.
+        What could not be made is not taken back. Raises what ``make`` raises, SessionError."""
+        with _alone():
+            there, before = _of_the_living(), self._undo
+            self._undo = [*before, *((file, back, False) for file, back in items)]
+            self._keep()
+            for i, item in enumerate(items):
+                try:
+                    if item not in there:
+                        make(i)
+                except KernelError:
+                    self._undo = self._undo[: len(before) + i]
+                    self._keep()
+                    raise
+
+    def join(self, items: Sequence[tuple[str, str]]) -> None:
+        """Those of them that another run has made stay as long as this one runs."""
+        with _alone():
+            there = _of_the_living()
+            mine = {item[:2] for item in self._undo}
+            self._undo += [(file, back, False) for file, back in items if (file, back) in there - mine]
+            self._keep()
+
     def _note(self, file: str) -> None:
         setting = SETTINGS[file]
         if not setting.is_idle():
@@ -122,11 +147,13 @@ class Borrowed:
         return undo
 
     def close(self) -> None:
-        put_back(self._undo)
-        self._undo = []
-        if self._path:
-            host().unlink(self._path)
-            self._path = ""
+        if self._undo or self._path:
+            with _alone(must=False):
+                put_back(self._undo)
+                self._undo = []
+                if self._path:
+                    host().unlink(self._path)
+                    self._path = ""
         self._locks.close()
 
     def __enter__(self) -> Self:
@@ -141,15 +168,28 @@ def _unwritten(e: OSError) -> SessionError:
 
 
 @contextmanager
-def _alone() -> Generator[None]:
-    """No other probescope looks at settings of the machine, or changes them, meanwhile."""
+def _alone(*, must: bool = True) -> Generator[None]:
+    """No other probescope looks at settings of the machine, or changes them, meanwhile; unless ``must``, as far as that
+    can be had."""
     with ExitStack() as held:
         try:
             host().make_private_folder(FOLDER)
             held.enter_context(host().lock(f"{FOLDER}/settings.lock"))
         except OSError as e:
-            raise _unwritten(e) from None
+            if must:
+                raise _unwritten(e) from None
         yield
+
+
+def others_at_work() -> bool:
+    """Whether another run has something to take back."""
+    return any(alive and pid != host().getpid() for _, pid, alive in abandoned())
+
+
+def _of_the_living() -> set[tuple[str, str]]:
+    """What other runs will take back, as (file, text)."""
+    living = (path for path, pid, alive in abandoned() if alive and pid != host().getpid())
+    return {(file, text) for path in living for file, text, _ in _written_down(path)}
 
 
 def _living() -> str:
@@ -175,7 +215,10 @@ def tracers_at_work(but: Collection[str] = ()) -> list[tuple[str, str]]:
 
 
 def put_back(undo: list[tuple[str, str, bool]]) -> None:
-    """Last first. Nothing is to be recorded meanwhile."""
+    """Last first. Nothing is to be recorded meanwhile. What other runs have made too (``-:GROUP/EVENT``) is left to
+    them."""
+    shared = _of_the_living() if any(text.startswith("-:") for _, text, _ in undo) else set()
+    undo = [item for item in undo if not (item[1].startswith("-:") and item[:2] in shared)]
     if any(file == "tracing_on" for file, _, _ in undo):
         undo = [*undo, ("tracing_on", "0", False)]
     for file, text, truncate in reversed(undo):
@@ -211,11 +254,16 @@ def settle(path: str) -> bool:
 
 
 def _settled(path: str) -> bool:
-    try:
-        told = json.loads(host().read_text(path, _LIMIT))
-        undo = [(str(file), str(text), bool(truncate)) for file, text, truncate in told]
-    except (OSError, ValueError, TypeError, RecursionError, LimitError):
-        undo = []
+    undo = _written_down(path)
     put_back([item for item in undo if _FILE.fullmatch(item[0])])
     host().unlink(path)
     return bool(undo)
+
+
+def _written_down(path: str) -> list[tuple[str, str, bool]]:
+    """Nothing where it cannot be read."""
+    try:
+        told = json.loads(host().read_text(path, _LIMIT))
+        return [(str(file), str(text), bool(truncate)) for file, text, truncate in told]
+    except (OSError, ValueError, TypeError, RecursionError, LimitError):
+        return []

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 
 from probescope.errors import KernelError, ProbeError
 from probescope.kernel import tracefs
-from probescope.kernel.borrowed import Borrowed
+from probescope.kernel.borrowed import Borrowed, others_at_work
 from probescope.kernel.host import host
 from probescope.model.probe_found import ProbeEvent
 from probescope.sources import probe_events
@@ -107,25 +107,31 @@ def lend(group: str, event: str) -> bool:
             f"{name} was defined for another {'version of ' + binary if binary else 'kernel'}",
             hints=["define it again: probescope probe ..."],
         )
-    put(told["file"], f"{head[0]}:{group}/{event} {rest}", group, event)
+    line = f"{head[0]}:{group}/{event} {rest}"
+    _borrowed().share([(told["file"], f"-:{group}/{event}")], lambda _: tracefs.write(told["file"], line))
     return True
 
 
-def put(file: str, line: str, group: str, event: str) -> None:
-    """Into tracefs until this process ends, however it does: what undoes it is written down before. Raises
-    ``KernelError``."""
-    borrowed = _borrowed()
-    borrowed.note(file, f"-:{group}/{event}")
-    tracefs.write(file, line)
+def join(group: str, event: str) -> None:
+    """An event that another run has lent stays for as long as this one runs, too."""
+    if others_at_work():
+        _borrowed().join([(file, f"-:{group}/{event}") for file in probe_events.FILES])
 
 
 def put_all(events: Sequence[ProbeEvent]) -> None:
-    for e in events:
-        file = probe_events.FILES[1] if e.found.path else probe_events.FILES[0]
-        try:
-            put(file, e.definition(), e.group, e.event)
-        except KernelError as problem:
-            raise probe_events.refused(e, problem) from problem
+    """Into tracefs until this process ends, however it does: what undoes it is written down before."""
+    items = [(probe_events.FILES[bool(e.found.path)], f"-:{e.group}/{e.event}") for e in events]
+    failed = 0
+
+    def make(number: int) -> None:
+        nonlocal failed
+        failed = number
+        tracefs.write(items[number][0], events[number].definition())
+
+    try:
+        _borrowed().share(items, make)
+    except KernelError as problem:
+        raise probe_events.refused(events[failed], problem) from problem
 
 
 def take_back() -> None:

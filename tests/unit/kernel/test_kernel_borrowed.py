@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 
 import pytest
 
-from probescope.errors import SessionError
+from probescope.errors import KernelError, SessionError
 from probescope.kernel import borrowed as module
 from probescope.kernel.borrowed import FOLDER, Borrowed, abandoned, settle, tracers_at_work
 from probescope.kernel.fake import FakeHost
@@ -187,3 +188,70 @@ def test_one_run_alone_has_the_top_buffer(tmp_path, monkeypatch):
         first.close()
         second.hold("top buffer")
         second.close()
+
+
+REMOVED = ("uprobe_events", "-:probe_bash/readline")
+
+
+def another_run_with(*items):
+    """A living process that has written down what it will take back."""
+    text = json.dumps([[*item, False] for item in items])
+    return {f"{FOLDER}/borrowed_12_abc.json": text, "/proc/12/stat": "", f"{T}/uprobe_events": ""}
+
+
+def test_what_two_runs_have_made_is_taken_back_by_the_last():
+    """An event that both record has one name: the first to end must leave it, and who did not make it must not forget
+    it, or it would stay for ever."""
+    host, made = fake(**another_run_with(REMOVED)), []
+    own = ("uprobe_events", "-:probe_bash/main")
+    with use_host(host):
+        borrowed = Borrowed()
+        borrowed.share([REMOVED, own], made.append)
+        assert made == [1]
+        borrowed.close()
+        assert [data for _, data in host.written] == [own[1].encode()]
+        del host.files["/proc/12/stat"], host.files[f"{FOLDER}/borrowed_12_abc.json"]
+        host.written.clear()
+        borrowed.share([REMOVED], made.append)
+        assert made == [1, 0]
+        borrowed.close()
+    assert [data for _, data in host.written] == [REMOVED[1].encode()]
+
+
+def test_an_event_that_is_there_is_joined_where_a_run_has_lent_it():
+    """Nobody's note: it was made to stay, and stays."""
+    for lent in (True, False):
+        host = fake(**(another_run_with(REMOVED) if lent else {f"{T}/uprobe_events": ""}))
+        with use_host(host):
+            borrowed = Borrowed()
+            borrowed.join([REMOVED])
+            borrowed.join([REMOVED])
+            assert borrowed.undo == ([(*REMOVED, False)] if lent else [])
+            if lent:
+                del host.files["/proc/12/stat"], host.files[f"{FOLDER}/borrowed_12_abc.json"]
+            borrowed.close()
+        assert [data for _, data in host.written] == ([REMOVED[1].encode()] if lent else [])
+
+
+def test_a_dead_run_shares_with_the_living():
+    name = f"{FOLDER}/borrowed_11_abc.json"
+    host = fake(**{name: json.dumps([[*REMOVED, False], ["max_graph_depth", "0", False]]), **another_run_with(REMOVED)})
+    with use_host(host):
+        assert settle(name)
+    assert [data for _, data in host.written] == [b"0"]
+
+
+def test_what_could_not_be_made_is_not_taken_back():
+    """It may be somebody else's of the same name."""
+    host = fake(**{f"{T}/uprobe_events": ""})
+
+    def make(number):
+        if number:
+            raise KernelError("write uprobe_events", errno.EEXIST)
+
+    with use_host(host):
+        borrowed = Borrowed()
+        with pytest.raises(KernelError):
+            borrowed.share([("uprobe_events", "-:a/one"), REMOVED, ("uprobe_events", "-:a/three")], make)
+        borrowed.close()
+    assert [data for _, data in host.written] == [b"-:a/one"]
