@@ -113,8 +113,8 @@ class Capture:
     size: int
     steps: tuple[Step, ...] = ()
     speculative: bool = False
-    compared: Compared | None = None
     show: Show = field(default=lambda _: "", compare=False, repr=False)
+    compared: Compared | None = None
 
 
 IN_REGISTERS = 1 << 63

@@ -79,7 +79,7 @@ class Captures:
         if registry.find(t.name) is not None:
             recipe.pointers(t, Spot(0, 0, 0))
         size, steps = min(t.size, ROOT_BYTES), tuple(recipe.steps)
-        return Capture(root, size, steps, recipe.speculative, compared(t), show=lambda hit: self.show(t, hit))
+        return Capture(root, size, steps, recipe.speculative, lambda hit: self.show(t, hit), compared(t))
 
     # --- afterwards ---------------------------------------------------------------------------------------------------
 
