@@ -74,7 +74,8 @@ class Borrowed:
         """No other probescope has it until ``close``. Raises SessionError where one has."""
         try:
             host().make_private_folder(FOLDER)
-            self._locks.enter_context(host().lock(f"{FOLDER}/{what.replace(' ', '_')}.lock", wait=False))
+            name = what.replace(" ", "_").replace("/", "_")
+            self._locks.enter_context(host().lock(f"{FOLDER}/{name}.lock", wait=False))
         except BlockingIOError:
             whose = _living() or "another probescope"
             raise SessionError(f"{what} of tracefs is in use by {whose}", hints=["wait until it has ended"]) from None
@@ -85,6 +86,14 @@ class Borrowed:
         with _alone():
             if all(file != known for known, _, _ in self._undo):
                 self._note(file)
+            tracefs.write(file, text)
+
+    def change(self, file: str, text: str, before: Callable[[str], str]) -> None:
+        """Of a file that is no ``Setting``. ``before``: what of its text is put back. Where another run has changed it,
+        that is what it held before that one. Raises KernelError."""
+        with _alone():
+            earlier = dict(_of_the_living()).get(file)
+            self.note(file, before(tracefs.read(file).strip()) if earlier is None else earlier)
             tracefs.write(file, text)
 
     def note(self, file: str, back: str, *, truncate: bool = False) -> None:

@@ -255,3 +255,16 @@ def test_what_could_not_be_made_is_not_taken_back():
             borrowed.share([("uprobe_events", "-:a/one"), REMOVED, ("uprobe_events", "-:a/three")], make)
         borrowed.close()
     assert [data for _, data in host.written] == [b"-:a/one"]
+
+
+def test_what_two_runs_have_changed_is_put_back_as_it_was_before_both():
+    """The second finds what the first has written, and would leave it behind."""
+    others = another_run_with(("saved_cmdlines_size", "128"))
+    host = fake(**others, **{f"{T}/saved_cmdlines_size": "4096\n"})
+    with use_host(host), Borrowed() as borrowed:
+        borrowed.change("saved_cmdlines_size", "9000", str)
+        assert borrowed.undo == [("saved_cmdlines_size", "128", False)]
+    host = fake(**{f"{T}/trace_clock": "local [mono] boot\n"})
+    with use_host(host), Borrowed() as borrowed:
+        borrowed.change("trace_clock", "boot", lambda now: now.partition("[")[2].partition("]")[0])
+    assert [data for _, data in host.written] == [b"boot", b"mono"]

@@ -208,11 +208,11 @@ class Armed:
             raise UsageError(f"this kernel's {self.setup.tracer} tracer has no option {option}", hints=hints) from e
 
     def borrow(self, file: str, text: str) -> None:
-        """Changes a file of the whole machine's, such as osnoise/period_us; what it held is put back in the end."""
-        now = tracefs.read(file).strip()
-        chosen = now.partition("[")[2].partition("]")[0]  # of several words the one that is chosen
-        self._borrowed.note(file, chosen or now)
-        tracefs.write(file, text)
+        """Changes a file of the whole machine's, such as osnoise/period_us; what it held is put back in the end, and
+        nobody else of us may have it meanwhile."""
+        self._borrowed.hold(file)
+        # of several words the one that is chosen
+        self._borrowed.change(file, text, lambda now: now.partition("[")[2].partition("]")[0] or now)
 
     # --- running ---
 

@@ -66,8 +66,7 @@ class Place:
         if file in SETTINGS:
             self._borrowed.write(file, text)
         else:
-            self._borrowed.note(file, tracefs.read(file).strip())
-            tracefs.write(file, text)
+            self._borrowed.change(file, text, str)
 
     def _note(self, file: str, text: str) -> None:
         """What undoes it, before it is done."""
