@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -138,6 +139,37 @@ def test_a_report_keeps_its_session_in_its_address(opened: Timeline, report: Pat
     opened.page.wait_for_selector("body[data-ready]")
     assert opened.state("a") == 1e7
     assert opened.state("tab") == "latency"
+
+
+def test_the_page_says_what_is_recorded(browser: Browser, tmp_path: Path) -> None:
+    """Mistakes are told in the form, those of the recorder, too; then there is a recording, which the page ends."""
+    built()
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    with served(tmp_path, "--record") as url, subprocess.Popen(["sh", "-c", "while sleep 0.05; do :; done"]) as work:
+        timeline = Timeline(browser, url.partition("?")[0])
+        page = timeline.page
+        try:
+            page.goto(url)
+            for events, said in (("probe(x y)", "events are names"), ("nosuch:event", "nosuch")):
+                page.fill("#record-events", events)
+                page.click("button:text-is('Record')")
+                page.wait_for_selector(f".record .problem:has-text('{said}')")
+                assert page.input_value("#record-events") == events
+            page.fill("#record-events", "sched:sched_switch, sched:sched_waking")
+            page.click("button:text-is('Record')")
+            page.wait_for_selector("body[data-ready]")
+            assert timeline.page.evaluate("probescope.app.opened.kinds.map(k => k.name).join()").count("sched:") == 2
+            assert "already" in page.evaluate(
+                "probescope.app.source.ask('record', {events: 'sched:sched_switch'}).catch(e => e.message)"
+            )
+            page.click(".live button:text-is('stop')")
+            timeline.until("probescope.app.ui.get().live", want=False)
+        finally:
+            timeline.close()
+            work.kill()
+    assert timeline.wrong == []
+    assert not list(tmp_path.glob("*.data"))
 
 
 def test_a_recording_grows_before_ones_eyes(browser: Browser, tmp_path: Path) -> None:

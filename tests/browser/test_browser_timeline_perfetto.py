@@ -46,4 +46,4 @@ def test_perfetto_shows_the_recording(browser: Browser, tmp_path: Path) -> None:
         p.send_signal(signal.SIGINT)
         assert p.wait(20) == 0
     assert switches >= 100
-    assert not list(tmp_path.glob("probescope-*"))
+    assert not list(tmp_path.glob("probescope[-_]*"))

@@ -8,6 +8,7 @@ import { type Opened, Refused, type Source } from "./source/types";
 import "./style.css";
 import { Context } from "./ui/hooks";
 import { Page } from "./ui/page";
+import { RecordForm } from "./ui/record";
 
 declare global {
   interface Window {
@@ -32,12 +33,22 @@ function socket(): Source {
   return new SocketSource(`${scheme}://${location.host}/ws?token=${encodeURIComponent(token)}`);
 }
 
+let attempts = 0;
+
+/** The server lets the page say what is recorded. */
+function wish(source: Source, error: string): void {
+  render(<RecordForm source={source} error={error} attempt={attempts++} />, root);
+}
+
 const opening: Promise<Source> = fileSource(document).then((file) => file ?? socket());
 
 async function begin(): Promise<void> {
   const source = await opening;
   source.onState((connected) => !connected && tell("There is no connection to the server. Is it still running?", true));
-  source.onPush((p) => p.push === "progress" && tell(`${p.what ?? "reading"}: ${Math.round((p.done ?? 0) * 100)} %`));
+  source.onPush((p) => {
+    if (p.push === "form") wish(source, p.error ?? "");
+    else if (p.push === "progress") tell(`${p.what ?? "reading"}: ${Math.round((p.done ?? 0) * 100)} %`);
+  });
   const { head } = await source.ask<Opened>("open", {});
   const app = new App(source, head);
   window.probescope = { frames: () => app.clock.frames(), app };

