@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
@@ -126,6 +127,7 @@ def _end(shown: int, failed: list[str], wanted: str, names: set[str]) -> int:
     if not failed:
         what = f"no samples in {wanted}" if wanted else "no functions with so many samples"
         near = [f"did you mean {n}?" for n in nearest(wanted, names)] if wanted else ["--percent-limit 0"]
+        near = [f"a recording is named by -i: probescope annotate -i {wanted}"] if os.path.isfile(wanted) else near
         raise UsageError(f"there are {what}", hints=[*near, "probescope report lists the functions"])
     return 1
 

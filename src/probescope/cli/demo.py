@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
+from probescope.cli.parsing import Parser
+from probescope.errors import UsageError
 from probescope.frozen import dataclass
 
 EXAMPLES = """examples:
@@ -59,16 +60,21 @@ SCENES = (
 )
 
 
-def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        prog="probescope demo",
-        description="Three questions, answered on this very machine: system calls, their latencies, CPU time.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    p.add_argument("--seconds", type=int, default=5, help="how long each part looks (default 5)")
+ABOUT = "Three questions, answered on this very machine: system calls, their latencies, CPU time."
+LONGEST = 3600
+
+
+def parser() -> Parser:
+    p = Parser("demo", ABOUT, EXAMPLES)
+    p.add_argument("--seconds", type=_seconds, default=5, help="how long each part looks (default 5)")
     p.add_argument("--no-load", action="store_true", help="do not start a small load beside")
     return p
+
+
+def _seconds(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= LONGEST:
+        raise UsageError(f"--seconds wants a number up to {LONGEST}, not '{text}'")
+    return int(text)
 
 
 def main(argv: list[str]) -> int:

@@ -30,7 +30,8 @@ def input_kind(name: str) -> str:
             return recording_kind(name) or "folded"
     except OSError as e:
         hints = ["probescope record writes one; probescope export FILE names another"] if name == "perf.data" else []
-        raise UsageError(f"cannot read {name}: {e.strerror}", hints=hints) from e
+        what = "Is a directory, and no recording" if os.path.isdir(name) else e.strerror
+        raise UsageError(f"cannot read {name}: {what}", hints=hints) from e
 
 
 class Input:

@@ -33,6 +33,19 @@ INSTEAD: dict[tuple[str, str], list[str]] = {
     ("script", "record"): ["probescope record, then script; or programs: probescope run -i perf.data FILE.bt"],
     ("script", "report"): ["probescope script -i perf.data; programs on it: probescope run -i perf.data FILE.bt"],
     ("script", "flamegraph"): ["probescope flame"],
+    **{
+        (c, "-i"): [f"recordings have no option before them: probescope {c} FILE"]
+        for c in ("timeline", "query", "diff")
+    },
+    ("export", "-i"): ["the recording has no option before it: probescope export FILE -o OUT"],
+    ("timeline", "-a"): ["several recordings: probescope timeline A B"],
+    ("timeline", "--append"): ["several recordings: probescope timeline A B"],
+    ("timeline", "-s"): ["what is looked at stands in the page's address, behind #: it may be kept and passed on"],
+    ("timeline", "--session"): [
+        "what is looked at stands in the page's address, behind #: it may be kept and passed on"
+    ],
+    ("timeline", "--cpu"): ["the page has filters: press ? in it"],
+    ("timeline", "--pid"): ["the page has filters: press ? in it"],
     ("diff", "--stream"): ["probescope flame --before OLD NEW shows which stacks have changed"],
 }
 """What peers' options and words would be here, by command and option, where no option with a like name is it."""
@@ -106,7 +119,8 @@ class Parser(argparse.ArgumentParser):
         command = self.prog.partition(" ")[2]
         if (command, first) in INSTEAD:
             return INSTEAD[command, first]
-        known = "-i" in self._option_string_actions and bool(first) and os.path.exists(first)
+        takes = self._option_string_actions.get("-i")  # of stat, record and top it is without children
+        known = takes is not None and takes.nargs is None and bool(first) and os.path.exists(first)
         return [f"a recording is named by -i: {self.prog} -i {first}"] if known else []
 
 

@@ -221,13 +221,24 @@ def read_script(path: str) -> str:
 
     try:
         if path == "-":
-            return sys.stdin.read(LONGEST_SCRIPT)
+            return _text(sys.stdin.read(LONGEST_SCRIPT), path)
         with open(path, encoding="utf-8", errors="surrogateescape") as f:
-            return f.read(LONGEST_SCRIPT)
+            return _text(f.read(LONGEST_SCRIPT), path)
     except (OSError, ValueError) as e:
         hints = ["programs are given with -e: probescope run -e 'PROGRAM'"] if looks_like_a_program(path) else []
         name = path if len(path) <= LONGEST_NAME else path[:LONGEST_NAME] + "..."
         raise UsageError(f"failed to open file '{name}': {getattr(e, 'strerror', None) or e}", hints=hints) from None
+
+
+def _text(script: str, path: str) -> str:
+    """Raises UsageError where it is none: megabytes of mistakes would help nobody."""
+    if "\0" not in script:
+        return script
+    from probescope.errors import UsageError
+    from probescope.formats.sniff import recording_kind
+
+    hints = [f"it is a recording: probescope run -i {path} -e 'PROGRAM'"] if recording_kind(path) else []
+    raise UsageError(f"{'what stands in stdin' if path == '-' else path} is no text", hints=hints)
 
 
 def looks_like_a_program(text: str) -> bool:

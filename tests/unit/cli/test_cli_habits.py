@@ -127,6 +127,32 @@ def test_a_filter_by_what_was_not_recorded(tmp_path: Path, capsys: pytest.Captur
         assert "-C: no event was recorded with its CPU\nHINT: record --sample-cpu" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("content", [raw_file(), b"\x7fELF\0\0", b"BEGIN { exit() }\0"])
+def test_a_script_is_text(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A recording in its place was read as a program for a minute, and ten thousand mistakes told."""
+    (tmp_path / "x").write_bytes(content)
+    assert main(["run", str(tmp_path / "x")]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"ERROR: {tmp_path / 'x'} is no text\n")
+    assert (f"probescope run -i {tmp_path / 'x'} -e" in told) == (content[:4] == b"PERF")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "x", "9" * 30])
+def test_a_demo_of_no_length(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Programs that nobody wrote are not blamed for it."""
+    assert main(["demo", "--no-load", "--seconds", seconds]) == 2
+    assert f"--seconds wants a number up to 3600, not '{seconds}'" in capsys.readouterr().err
+
+
+def test_the_same_letter_for_something_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """-i of top, record and stat leaves out children."""
+    (tmp_path / "x.data").write_bytes(raw_file())
+    assert main(["top", str(tmp_path / "x.data")]) == 2
+    assert "-i" not in capsys.readouterr().err
+    assert main(["annotate", "-i", str(tmp_path / "x.data"), str(tmp_path / "x.data")]) == 2
+    assert f"probescope annotate -i {tmp_path / 'x.data'}" in capsys.readouterr().err
+
+
 def test_a_file_is_no_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "trace.dat").write_bytes(b"")
     assert main([str(tmp_path / "trace.dat")]) == 2
