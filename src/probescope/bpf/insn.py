@@ -71,7 +71,6 @@ PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, PSEUDO_BTF_ID, PSEUDO_FUNC, PSEUDO_MAP_IDX, PSE
 # src of call
 PSEUDO_CALL, PSEUDO_KFUNC = 1, 2
 
-FETCH: Final = 0x01
 ATOMIC_OP: Final[Mapping[str, int]] = {
     "add": 0x00,
     "or": 0x40,

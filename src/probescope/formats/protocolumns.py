@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 SIZE_BYTES = 4
-MOST_MESSAGE = 1 << 28  # bytes, what four bytes of a varint can say
 
 
 class Texts:

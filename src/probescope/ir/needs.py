@@ -14,7 +14,6 @@ from probescope.ir.expr import (
     Arg,
     Call,
     Context,
-    Expr,
     Field,
     Load,
     MapAdd,
@@ -156,10 +155,3 @@ def _of_map(node: Node) -> tuple[tuple[str, object], ...]:
             return (("map_updated", m),)
         case _:
             return ()
-
-
-def is_effect_free(e: Expr) -> bool:
-    """Whether evaluating ``e`` twice, or not at all, changes nothing."""
-    from probescope.ir.walk import walk
-
-    return not any(isinstance(n, MapAdd | MapDelete | Emit | Effect) for n in walk([e]))

@@ -241,8 +241,3 @@ def pid_in_namespace(pid: int) -> int:
     """The id that the process has in its own pid namespace."""
     numbers = status(pid).get("NSpid", "").split()
     return int(numbers[-1]) if numbers and numbers[-1].isdecimal() else pid
-
-
-def find_by_comm(name: str) -> list[int]:
-    """Ids of the processes with exactly this name."""
-    return [p for p in pids() if comm(p) == name]

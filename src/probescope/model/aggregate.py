@@ -19,7 +19,6 @@ from probescope.model.types import Agg, Int, wrap
 
 State = Any
 
-_I64 = Int(8, True)
 _INNER = ("sum", "min", "max", "avg", "count", "last")
 """Inner aggregations of tseries, by the code in ``Agg.args[2]``. ``last`` keeps the value observed last: of two
 states, the second one's."""

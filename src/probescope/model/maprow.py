@@ -17,8 +17,6 @@ from probescope.model.types import I64, U64, Agg, Record, String, Tuple, Type, i
 
 Row = tuple[Any, ...]
 
-HISTOGRAMS = ("hist", "lhist", "llquantize")
-
 
 class Cell(NamedTuple):
     """A column: its name and the type of what stands in it."""

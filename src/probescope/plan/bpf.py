@@ -22,7 +22,7 @@ from probescope.plan.placing import Group, asks_site, place, shift
 from probescope.plan.refused import without
 from probescope.plan.request import BpfPlan, PlanRequest
 from probescope.plan.titles import Titles
-from probescope.plan.user import site_numbers, traced_actions, user_clauses, user_steps, why_not
+from probescope.plan.user import site_numbers, user_clauses, user_steps
 
 _KERNEL_STACK_NOTE = "frames of the tracing code itself are left out of kernel stacks"
 
@@ -137,10 +137,3 @@ def _notes(program: Program) -> tuple[str, ...]:
     if own:
         chosen[f"probescope adds clauses of its own: {', '.join(own)}"] = None
     return (*chosen, *((_KERNEL_STACK_NOTE,) if any(needs(c).stacks & {"kstack"} for c in program.clauses) else ()))
-
-
-def user_reasons(program: Program, plan: Plan) -> dict[int, str]:
-    """For each begin, end, signal or interval clause that runs in the kernel: why user space cannot run it."""
-    in_kernel = {c.clause for c in plan.choices if c.collector == "bpf"}
-    traced = traced_actions(program)
-    return {c.id: why_not(c, traced) for c in program.clauses if c.id in in_kernel}

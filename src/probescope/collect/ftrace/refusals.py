@@ -13,9 +13,6 @@ from probescope.kernel import tracefs
 from probescope.kernel.error_log import last_complaint
 from probescope.kernel.machine import possible_cpus
 
-#: Files of which a denial means that functions cannot be traced at all.
-FUNCTION_FILES = {"set_ftrace_filter", "set_ftrace_notrace", "set_graph_function", "set_ftrace_pid", "current_tracer"}
-
 
 def functions_locked(file: str) -> UsageError:
     hints = [
