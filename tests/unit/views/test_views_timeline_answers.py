@@ -455,6 +455,21 @@ def test_missed_events_are_told_at_their_place(tmp_path: Path) -> None:
         assert not len(asked(one, "lost", start=100 * us, end=200 * us, width=9)[1]["at"])
 
 
+def test_who_had_a_cpu_while_events_were_lost_is_not_drawn(tmp_path: Path) -> None:
+    """11 got the CPU at 10 us, 12 leaves it at 50 us, and at 30 us it is told that events were lost: up to there it may
+    have been 11, from there on 12. Without a loss, 12 has no time of its own."""
+    us = 1000
+    told = [LostEvents(time=30 * us, cpu=0, count=3), LostEvents(time=35 * us, cpu=1, count=1)]
+    drawn = []
+    for i, between in enumerate((told, [])):
+        batch = [switch(10 * us, 0, 0, 0, 11), *between, switch(50 * us, 0, 12, 1, 11), switch(70 * us, 0, 11, 1, 0)]
+        with opened(made(tmp_path / f"{i}.duckdb", batch)) as one:
+            _, a = asked(one, "slices", track="cpu:0:0", start=0, end=80 * us, width=8000)
+            drawn.append(list(zip(a["start"].tolist(), a["end"].tolist(), (a["kind"] & 0x60).tolist(), strict=True)))
+    assert drawn[0] == [(0, 20 * us, 0x40), (20 * us, 40 * us, 0x20), (40 * us, 60 * us, 0)]
+    assert drawn[1] == [(0, 40 * us, 0x40), (40 * us, 40 * us, 0x20), (40 * us, 60 * us, 0)]
+
+
 def test_flags_are_listed_and_filtered(tmp_path: Path) -> None:
     """1: interrupts off, 4: to be rescheduled, 8 and 16: in interrupts (include/linux/trace_events.h)."""
     batch = [wake(10 * i, 0, 7, 8, flags=f) for i, f in enumerate((0, 1, 4 | 8, 8 | 16 | 1), 1)]

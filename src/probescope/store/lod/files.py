@@ -21,7 +21,7 @@ from probescope.kernel.filemap import FileMap
 
 Array = np.ndarray[Any, Any]
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"PSLOD" + bytes((VERSION, 0, 0))
 ALIGNED = 64
 MOST_HEAD = 1 << 28

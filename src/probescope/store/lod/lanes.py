@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,9 +36,15 @@ class Range:
 
 
 def write(
-    db: duckdb.DuckDBPyConnection, source: str, lanes: Lanes, path: str, times: tuple[int, int], step: Step
+    db: duckdb.DuckDBPyConnection,
+    source: str,
+    lanes: Lanes,
+    path: str,
+    times: tuple[int, int],
+    step: Step,
+    lost: Mapping[int, Array] | None = None,
 ) -> None:
-    """``source``: what stands behind FROM; ``times``: of the recording."""
+    """``source``: what stands behind FROM; ``times``: of the recording; ``lost``: by track, when events were lost."""
     names = _named(db, source, lanes)
     track, depth, counts = _counted(db, source, lanes)
     levels = level_counts(counts)
@@ -51,7 +57,7 @@ def write(
         out.put("track", 0, track)
         out.put("depth", 0, depth)
         out.put("count", 0, counts)
-        filled = _Filled(out, track, depth, counts, times)
+        filled = _Filled(out, track, depth, counts, times, lost or {})
         total, done = int(counts.sum()), 0
         for one in ranges(track, counts, times):
             done += filled.add(_read(db, source, lanes, one))
@@ -126,8 +132,16 @@ def _read(db: duckdb.DuckDBPyConnection, source: str, lanes: Lanes, one: Range) 
 class _Filled:
     """Rows put where their lanes are."""
 
-    def __init__(self, out: Writer, track: Array, depth: Array, counts: Array, times: tuple[int, int]) -> None:
-        self._out, self._times = out, times
+    def __init__(
+        self,
+        out: Writer,
+        track: Array,
+        depth: Array,
+        counts: Array,
+        times: tuple[int, int],
+        lost: Mapping[int, Array],
+    ) -> None:
+        self._out, self._times, self._lost = out, times, lost
         self._lane = {pair: i for i, pair in enumerate(zip(track.tolist(), depth.tolist(), strict=True))}
         self._at = offsets(counts)
         self._until = np.full(len(counts), times[0], np.int64)
@@ -141,7 +155,8 @@ class _Filled:
         ends = np.concatenate((edges, [len(track)]))
         numbers = [self._lane[t, d] for t, d in zip(track[begins].tolist(), depth[begins].tolist(), strict=True)]
         lanes = np.array(numbers, np.int64)
-        columns = closed(rows, begins, self._until[lanes], self._times[1])
+        cuts = self._cuts(rows, begins, ends)
+        columns = closed(rows, begins, self._until[lanes], self._times[1], cuts)
         self._until[lanes] = columns["end0"][ends - 1]
         places = self._at[lanes]
         self._at[lanes] += ends - begins
@@ -152,10 +167,27 @@ class _Filled:
                 self._out.put(name, int(places[a]), values[begins[a] : ends[b - 1]])
         return len(track)
 
+    def _cuts(self, rows: dict[str, Array], begins: Array, ends: Array) -> tuple[Array, Array] | None:
+        """The last loss before the end of a slice whose begin is not known, and the first one after the begin of one
+        whose end is not."""
+        if not self._lost:
+            return None
+        before, after = np.full(len(rows["start"]), -1, np.int64), np.full(len(rows["start"]), EVER[1], np.int64)
+        for a, b in zip(begins.tolist(), ends.tolist(), strict=True):
+            lost = self._lost.get(int(rows["track"][a]))
+            if lost is not None:
+                at = np.concatenate(([-1], lost, [EVER[1]]))
+                before[a:b] = at[np.searchsorted(lost, rows["stop"][a:b])]
+                after[a:b] = at[np.searchsorted(lost, rows["start"][a:b], "right") + 1]
+        return np.where(rows["start"] < 0, before, -1), np.where(rows["stop"] < 0, after, EVER[1])
 
-def closed(rows: dict[str, Array], begins: Array, until: Array, last: int) -> dict[str, Array]:
-    """Slices with both their ends: one that is not known is that of the neighbour, or of the recording. None begins
-    before the one before it has ended: what overlaps is cut."""
+
+def closed(
+    rows: dict[str, Array], begins: Array, until: Array, last: int, cuts: tuple[Array, Array] | None = None
+) -> dict[str, Array]:
+    """Slices with both their ends: one that is not known is that of the neighbour, or of the recording, or the loss
+    in between, before which the one must have ended, and behind which the other is seen (``cuts``). None begins before
+    the one before it has ended: what overlaps is cut."""
     start, end, kind = rows["start"].copy(), rows["stop"].copy(), rows["kind"].copy()
     first = np.zeros(len(start), bool)
     first[begins] = True
@@ -164,10 +196,14 @@ def closed(rows: dict[str, Array], begins: Array, until: Array, last: int) -> di
     kind[end < 0] |= OPEN_END
     following = np.append(np.where(start[1:] >= 0, start[1:], end[1:]), last)
     following[lane_last] = last
+    if cuts is not None:
+        following = np.minimum(following, cuts[1])
     end = np.where(end >= 0, end, np.maximum(following, start))
     start = np.where((rows["start"] >= 0) | first, start, -1)
     end = np.where(lane_last, end, np.minimum(end, np.maximum(following, start)))
     before = np.append(0, end[:-1])
     before[begins] = until
+    if cuts is not None:
+        before = np.maximum(before, cuts[0])
     start = np.where(start >= 0, np.maximum(start, np.minimum(before, end)), np.minimum(before, end))
     return {"start0": start, "end0": np.maximum(end, start), "key0": rows["key"], "kind0": kind, "id0": rows["id"]}

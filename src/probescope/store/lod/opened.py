@@ -7,12 +7,15 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from probescope.store.lod import counters, lanes, points
 from probescope.store.lod.counters import CounterFile
 from probescope.store.lod.cutting import LaneFile
 from probescope.store.lod.families import LANES, POINTS
 from probescope.store.lod.keeping import kept, place
 from probescope.store.lod.points import PointFile
+from probescope.store.schema import LOST
 
 if TYPE_CHECKING:
     import duckdb
@@ -78,12 +81,21 @@ class Levels:
                 self._open[family] = reader(kept(path, lock_file, lambda part: self._write(family, part, step)))
         return self._open[family]
 
+    def _lost(self, db: duckdb.DuckDBPyConnection) -> dict[int, Any]:
+        """By CPU, when events were lost, in order."""
+        if LOST.since > self._part.version:
+            return {}
+        source = self._part.source(self._number, LOST.name)
+        rows = db.execute(f"select cpu, list(ts order by ts) from {source} where cpu >= 0 and ts >= 0 group by cpu")
+        return {int(cpu): np.array(ts, np.int64) for cpu, ts in rows.fetchall()}
+
     def _write(self, family: str, path: str, step: Step) -> None:
         db = self._cursor()
         try:
             if family in LANES:
                 source = self._part.source(self._number, LANES[family].table)
-                lanes.write(db, source, LANES[family], path, self._times, step)
+                lost = self._lost(db) if family == "cpu" else {}
+                lanes.write(db, source, LANES[family], path, self._times, step, lost)
             elif family in POINTS:
                 one = POINTS[family]
                 source = self._part.source(self._number, one.table) + " s"
