@@ -462,7 +462,8 @@ def test_who_had_a_cpu_while_events_were_lost_is_not_drawn(tmp_path: Path) -> No
     told = [LostEvents(time=30 * us, cpu=0, count=3), LostEvents(time=35 * us, cpu=1, count=1)]
     drawn = []
     for i, between in enumerate((told, [])):
-        batch = [switch(10 * us, 0, 0, 0, 11), *between, switch(50 * us, 0, 12, 1, 11), switch(70 * us, 0, 11, 1, 0)]
+        switches = [switch(10 * us, 0, 0, 0, 11), *between, switch(50 * us, 0, 12, 1, 11)]
+        batch = [*switches, switch(70 * us, 0, 11, 1, 0)]
         with opened(made(tmp_path / f"{i}.duckdb", batch)) as one:
             _, a = asked(one, "slices", track="cpu:0:0", start=0, end=80 * us, width=8000)
             drawn.append(list(zip(a["start"].tolist(), a["end"].tolist(), (a["kind"] & 0x60).tolist(), strict=True)))

@@ -124,7 +124,7 @@ def _read(db: duckdb.DuckDBPyConnection, source: str, lanes: Lanes, one: Range) 
         f" {key}::uinteger as key, ({lanes.kind})::utinyint as kind, ({lanes.id})::uinteger as id"
         f" from {source} s{join}"
         f" where {lanes.where} and ({lanes.track}) between {one.low} and {one.high}{time}"
-        f" order by track, depth, {when}"
+        f" order by track, depth, {when}, {begin} nulls first"  # what ends then comes before what begins then
     )
     return {n: np.ma.getdata(c) for n, c in db.execute(sql).fetchnumpy().items()}
 
