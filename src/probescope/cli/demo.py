@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from probescope.cli.parsing import Parser
-from probescope.errors import UsageError
+from probescope.cli.parsing import Parser, of_nobody
+from probescope.errors import ScriptError, UsageError
 from probescope.frozen import dataclass
 
 EXAMPLES = """examples:
@@ -101,7 +101,10 @@ def _play(number: int, scene: Scene, seconds: int) -> None:
         sys.stdout.write(f"    {code:<{width}}  {'# ' + remark if remark else ''}".rstrip() + "\n")
     sys.stdout.write(f"\n(looking for {seconds} seconds)\n")
     sys.stdout.flush()
-    built = build(Request(scene.program(seconds), texts=True))
+    try:
+        built = build(Request(scene.program(seconds), texts=True))
+    except ScriptError as e:
+        raise of_nobody(e) from None
     writer = Writer(TextView(quiet=True))
     session = built.session(writer)
     session.run()

@@ -191,7 +191,7 @@ def _help() -> list[str]:
 
 
 def _counters(args: argparse.Namespace) -> tuple[Counter, ...]:
-    from probescope.cli.stat_metrics import levelled, metric_events, transactions
+    from probescope.cli.stat_metrics import levelled, metric_events, permitted, transactions
     from probescope.frozen import replace
     from probescope.lang.perf.events import parse_events
     from probescope.sources.perf_events import resolve_events
@@ -207,7 +207,7 @@ def _counters(args: argparse.Namespace) -> tuple[Counter, ...]:
         out += [replace(c, leader=c.leader + base) if c.leader >= 0 else c for c in found]
     if args.group:
         out = [replace(c, leader=0) for c in out]
-    return tuple(levelled(out, "user" if args.all_user else "kernel" if args.all_kernel else ""))
+    return tuple(permitted([*levelled(out, "user" if args.all_user else "kernel" if args.all_kernel else "")]))
 
 
 _FILTER = "-e SYSTEM:EVENT --filter 'FIELD == VALUE'"

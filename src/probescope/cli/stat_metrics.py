@@ -77,6 +77,32 @@ def levelled(counters: Sequence[Counter], level: str) -> Iterator[Counter]:
         yield replace(c, attr=replace(c.attr, flags=c.attr.flags | flag))
 
 
+def permitted(counters: Sequence[Counter]) -> Iterator[Counter]:
+    """What whoever is not root may count: the same events of user space alone, with the letter behind their names, as
+    perf does it. Tracepoints are of the kernel, and refused with what to do. Source: Documentation/admin-guide/sysctl/
+    kernel.rst, perf_event_paranoid."""
+    from probescope.frozen import replace
+    from probescope.kernel.privileges import privileges
+    from probescope.kernel.uapi import perf as u
+
+    held = privileges()
+    free = held.may("perfmon") or (held.perf_event_paranoid or 0) <= _OF_THE_KERNEL
+    for c in counters:
+        if (
+            free
+            or c.attr.type == u.PERF_TYPE_TRACEPOINT
+            or c.attr.flags & (u.FLAG_EXCLUDE_KERNEL | u.FLAG_EXCLUDE_USER)
+        ):
+            yield c
+        else:
+            flags = c.attr.flags | u.FLAG_EXCLUDE_KERNEL | u.FLAG_EXCLUDE_HV
+            yield replace(c, name=f"{c.name}{'' if ':' in c.name else ':'}u", attr=replace(c.attr, flags=flags))
+
+
+_OF_THE_KERNEL = 1
+"""The level of ``perf_event_paranoid`` up to which everybody may count what happens in the kernel."""
+
+
 def summed(snapshots: Sequence[Snapshot]) -> Snapshot:
     """Of all intervals."""
     from probescope.frozen import replace
