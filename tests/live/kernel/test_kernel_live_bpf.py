@@ -162,7 +162,7 @@ def test_test_runs_return_what_the_program_returns():
     with load("syscall", insn(0x61, 0, 1) + EXIT) as p:  # r0 = *(u32 *)ctx
         assert bpf_prog.prog_test_run(p, ctx=struct.pack("=I", 77)).retval == 77
     with load("socket_filter") as p:
-        assert bpf_prog.prog_test_run(p, data=bytes(64), repeat=1000).duration_ns < 10_000
+        assert bpf_prog.prog_test_run(p, data=bytes(64), repeat=1000).duration_ns < 1_000_000  # of one run
 
 
 def test_info_and_statistics():
