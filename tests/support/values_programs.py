@@ -73,6 +73,9 @@ __attribute__((noinline)) int owners(const std::unique_ptr<Point> &u, const std:
     return (u ? u->x : 0) + (s ? s->y : 0) + o.value_or(0) + (p ? (int)p->size() : 0) + (none ? 1 : 0);
 }
 __attribute__((noinline)) int hashes(const std::unordered_map<int, int> &h, Color c, const int (&a)[3]) { return (int)h.size() + (int)c + a[0]; }
+__attribute__((noinline)) std::string label(int n) { return "label " + std::to_string(n); }
+__attribute__((noinline)) Point corner(int x) { return {x, -x}; }
+__attribute__((noinline)) const Shape &same(const Shape &s) { return s; }
 __attribute__((noinline)) void fail(int code) {
     if (code == 1) throw std::runtime_error("disk is full");
     if (code == 2) throw std::out_of_range("index 9");
@@ -95,6 +98,7 @@ int main() {
     int three[3] = {7, 8, 9};
     n += hashes({{1, 10}}, Color::green, three);
     n += square.rename("renamed");
+    n += (int)label(7).size() + corner(3).x + (&same(circle) == &circle);
     for (int code = 1; code <= 3; code++) { try { fail(code); } catch (const std::exception &e) { std::printf("threw %s\n", e.what()); } catch (int) { n++; } }
     std::printf("done %d\n", n > 0);
 }

@@ -89,8 +89,19 @@ def result(die: Die | None, types: DwarfTypes, arch: Arch) -> Passed:
         return Passed(lost="is returned in memory whose address is gone")
     if "f" in shape.kinds:
         return Passed(lost=IN_VECTOR)
-    second = "dx" if arch.name == "x86_64" else "x1"
-    return Passed((arch.ret_reg, second)[: (shape.size + 7) // 8])
+    held = (arch.ret_reg, "dx" if arch.name == "x86_64" else "x1")
+    if die is not None and die.unit.root.uint(c.AT_LANGUAGE) == c.RUST and not shape.single:
+        return _result_of_rust(shape, held)
+    return Passed(held[: (shape.size + 7) // 8])
+
+
+def _result_of_rust(shape: Shape, held: tuple[str, str]) -> Passed:
+    """A register for each of two scalars, as of arguments; what else is larger than one is in memory or in two, by the
+    version."""
+    if shape.pair:
+        first = shape.pair[1] - shape.pair[0]
+        return Passed(held, parts=(min(first, 8), min(shape.size - first, 8)))
+    return Passed(held[:1]) if shape.size <= 8 else Passed(lost=UNKNOWN)
 
 
 def _returned_in_memory(die: Die, types: DwarfTypes) -> bool:

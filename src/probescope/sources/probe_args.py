@@ -58,6 +58,8 @@ class Value(NamedTuple):
 
 
 Captured = Callable[[Value], "Capture | None"]
+Result = Callable[[], "Value | None"]
+"""What a function returns, where its type is known. Raises ``CannotFetch`` where no probe can read it."""
 Variables = Callable[[str], Value]
 """The value of a variable by its name. Raises ``CannotFetch``."""
 
@@ -65,11 +67,21 @@ Variables = Callable[[str], Value]
 class Chains:
     """``table``: layouts of structs. ``capture``: how a value is had that is more than a number, if it is."""
 
-    def __init__(self, variables: Variables, table: TypeTable | None, capture: Captured | None = None) -> None:
-        self._variables, self._table, self._capture = variables, table, capture
+    def __init__(
+        self,
+        variables: Variables,
+        table: TypeTable | None,
+        capture: Captured | None = None,
+        result: Result | None = None,
+    ) -> None:
+        self._variables, self._table, self._capture, self._result = variables, table, capture, result
 
     def argument(self, a: ArgDef) -> FoundArg:
         assert a.x is not None
+        if isinstance(a.x, Known) and a.x.kind == "retval" and a.type is None:
+            returned = self._returned(a.x)
+            whole = self._capture(returned) if self._capture is not None and returned.type is not None else None
+            return FoundArg(FetchArg(a.name, a.x, None), returned.type if whole is not None else None, "", whole)
         value = self.value(a.x)
         if value.type is None and value.bits is None:
             return FoundArg(FetchArg(a.name, _marked(value.x, a.user), _untyped(a)), None)
@@ -86,19 +98,41 @@ class Chains:
         match x:
             case Var():
                 return self._variable(x)
-            case Member():
-                return self._member(x)
-            case Element():
-                return self._element(x)
+            case Member(x=Known(kind="retval")) | Element(x=Known(kind="retval")) | Star(x=Known(kind="retval")):
+                if self._returned(x.x).type is None:
+                    raise CannotFetch(
+                        "the type of what it returns is not known", "+OFFSET($retval) is memory behind it", x=x
+                    )
+                return self._part(x)
+            case Member() | Element() | Star():
+                return self._part(x)
             case Container():
                 return self._container(x)
-            case Star():
-                inner = self.value(x.x)
-                return Value(behind(inner.x), self._target(inner, x))
             case Deref(x=inner, offset=offset, user=user):
                 return Value(behind(self.value(inner).x, offset, user=user), None)
             case _:
                 return Value(x, None)
+
+    def _part(self, x: Member | Element | Star) -> Value:
+        match x:
+            case Member():
+                return self._member(x)
+            case Element():
+                return self._element(x)
+            case Star():
+                inner = self._outer(x.x)
+                return Value(behind(inner.x), self._target(inner, x))
+
+    def _outer(self, x: Fetch) -> Value:
+        """What a member is of."""
+        return self._returned(x) if isinstance(x, Known) and x.kind == "retval" else self.value(x)
+
+    def _returned(self, x: Fetch) -> Value:
+        try:
+            found = self._result() if self._result is not None else None
+        except CannotFetch as e:
+            raise CannotFetch(e.what, *e.hints, x=x) from None
+        return found or Value(x, None)
 
     def _variable(self, x: Var) -> Value:
         try:
@@ -115,7 +149,7 @@ class Chains:
         return t.target
 
     def _member(self, x: Member) -> Value:
-        outer = self.value(x.x)
+        outer = self._outer(x.x)
         t: Type | None = outer.type
         if isinstance(t, Pointer) and not x.arrow and _is_reference(outer.die):
             outer, t = Value(behind(outer.x), t.target), None
@@ -149,7 +183,7 @@ class Chains:
     def _element(self, x: Element) -> Value:
         if x.count:
             return self._elements(x)
-        outer = self.value(x.x)
+        outer = self._outer(x.x)
         match outer.type:
             case Array(element=element, count=count):
                 if count and x.index >= count:
@@ -166,7 +200,7 @@ class Chains:
     def _elements(self, x: Element) -> Value:
         """Several, one after the other: what they are is an array of so many."""
         first = self._element(replace(x, count=0))
-        outer = self.value(x.x).type
+        outer = self._outer(x.x).type
         if isinstance(outer, Array) and outer.count and x.index + x.count > outer.count:
             raise CannotFetch(f"{_shown(x.x)} has {outer.count} elements", x=x)
         if not isinstance(first.x, Deref) or first.type is None or not is_scalar(first.type):

@@ -28,7 +28,6 @@ from probescope.model.arch import Arch
 from probescope.model.capture import Capture, Pieces
 from probescope.model.fetch import Deref, Fetch, Immediate, Register, Sum
 from probescope.model.probe_def import Place
-from probescope.model.site import MemBytes, Reg, RegBytes, RegMem
 from probescope.model.types import VOID
 from probescope.sources import probe_floats
 from probescope.sources.probe_args import CannotFetch, Value
@@ -274,20 +273,12 @@ class DebugPlaces:
         if not own and not (isinstance(place, ex.Pieces) and any(not isinstance(p, ex.Held) for p, _ in place.parts)):
             return None
         found = next((p for p in signature(chain[0], self.types, arch).parameters if p.name == v.name), None)
-        match found.where if found is not None else None:
-            case Reg(name=name):
-                return Register(name)
-            case RegBytes(parts=parts):
-                return Pieces(tuple((Register(r), n) for r, n in parts))
-            case RegMem(reg=name, offset=offset, index="") | MemBytes(reg=name, offset=offset):
-                return Deref(Register(name), offset)
-            case _:
-                return None
+        return probe_floats.fetched(found.where) if found is not None else None
 
-    def unreadable_result(self, address: int) -> str:
-        """What a function returns, if it is where no probe can read it."""
+    def returned(self, address: int) -> Value | None:
+        """What the function returns that has the address; ``None`` where that is not known. Raises ``CannotFetch``."""
         function = self.scopes.function(address)
-        return probe_floats.returned(function, self.types, self.target.arch) if function is not None else ""
+        return probe_floats.returned(function, self.types, self.target.arch) if function is not None else None
 
     def capture(self, value: Value) -> Capture | None:
         """How all of a value is had. Raises ``DwarfError``."""

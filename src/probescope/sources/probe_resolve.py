@@ -14,7 +14,7 @@ from probescope.model.probe_def import ArgDef, Element, Member, ProbeDef, Star, 
 from probescope.model.probe_found import FoundArg
 from probescope.model.types import TypeTable
 from probescope.sources import probe_floats
-from probescope.sources.probe_args import CannotFetch, Chains, Value, Variables
+from probescope.sources.probe_args import CannotFetch, Chains, Result, Value, Variables
 
 WORD = 8
 
@@ -23,8 +23,8 @@ WORD = 8
 class Surroundings:
     """What an argument may ask for at a place. ``entry``: a function is entered there; ``ret``: it returns there.
     ``every``: names of all variables, or of the parameters alone. ``static``: memory of a symbol of a binary; ``None``
-    for the kernel, which finds its symbols itself. ``capture``: of values that are more than a number. ``unreadable``:
-    what the function returns, if that is where no probe can read it."""
+    for the kernel, which finds its symbols itself. ``capture``: of values that are more than a number. ``result``:
+    what the function returns."""
 
     arch: Arch
     variables: Variables
@@ -34,12 +34,12 @@ class Surroundings:
     every: Callable[[str], Iterable[str]]
     static: Callable[[str], Fetch] | None = None
     capture: Callable[[Value], Capture | None] | None = None
-    unreadable: Callable[[], str] | None = None
+    result: Result | None = None
 
 
 def arguments(d: ProbeDef, around: Surroundings) -> tuple[tuple[FoundArg, ...], tuple[str, ...]]:
     """The arguments, and what ``$vars`` and ``$params`` had to leave out. Raises ``ScriptError``."""
-    chains = Chains(_Guarded(around), around.table, around.capture)
+    chains = Chains(_Guarded(around), around.table, around.capture, around.result)
     out: list[FoundArg] = []
     lost: list[str] = []
     for a in d.args:
@@ -90,8 +90,6 @@ def leaf(x: Fetch, around: Surroundings) -> Fetch:
             return Var("$goid", span=x.span)
         case Known(kind="retval") if not around.ret:
             raise CannotFetch("$retval is there only where a function returns", "FUNCTION%return", x=x)
-        case Known(kind="retval") if around.unreadable is not None and (kind := around.unreadable()):
-            raise CannotFetch(f"it returns {kind}, {probe_floats.WHY}", x=x)
         case Known(kind="argN", number=n):
             return _argument(x, n, around)
         case Symbol(name=name, offset=offset) if around.static is not None:

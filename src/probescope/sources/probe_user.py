@@ -273,8 +273,8 @@ class ProgramTarget:
         arch = go.arch if go is not None else self.arch
         entered = entered or (go is not None and go.is_entry(spot))
         ret = d.place.ret and not spot.returns
-        unreadable = (lambda: debug.unreadable_result(spot.entry)) if debug is not None and go is None else None
-        return Surroundings(arch, variable, table, entered, ret, every, static, capture, unreadable)
+        result = (lambda: debug.returned(spot.entry)) if debug is not None and go is None else None
+        return Surroundings(arch, variable, table, entered, ret, every, static, capture, result)
 
     def function_names(self) -> list[str]:
         return sorted({f.name for f in self.binary.functions() if elf_places.is_code(self.binary, f.address)})

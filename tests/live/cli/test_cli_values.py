@@ -123,6 +123,18 @@ def test_cpp_names(probe, plain):
     assert "HINT: there are shop::Circle::area, shop::Square::area" in done.stderr
 
 
+@pytest.mark.parametrize("level", ["plain", "fast"])
+def test_results(request, probe, level, rust):
+    """What functions return, in memory that the caller gave, in registers, by reference; members of it."""
+    path = request.getfixturevalue(level)
+    rows, _ = probe(path, "shop::label%return $retval", "shop::corner%return $retval $retval.x")
+    assert rows == ['arg1="label 7"', "arg1={x=3, y=-3} x=3"]
+    rows, _ = probe(path, "shop::same%return $retval.id_ name=$retval.name_ raw=$retval:x64")
+    assert re.fullmatch(r'id_=7 name="circle" raw=0x[0-9a-f]+', rows[0])
+    if level == "plain":
+        assert probe(rust, "calls::Point::moved%return $retval")[0] == ["arg1=Point{x: 5, y: 1}"]
+
+
 def test_cpp_exceptions(probe, plain):
     """What is thrown, with the text that the program's own handler prints."""
     linked = subprocess.run(["ldd", plain], capture_output=True, text=True, check=True).stdout

@@ -2,7 +2,8 @@ r"""Probe definitions: text to ``ProbeDef``.
 
     arg   := [NAME=] x [:TYPE] [@user] | $vars | $params
     x     := NAME ( . NAME | -> NAME | [ N ] )*  | * x
-           | %REG | $retval | $comm | $goid | $stack | $stackN | $argN | @SYMBOL[+-N] | @ADDRESS | \N | (+|-)[u]N ( x )
+           | $retval ( . NAME | -> NAME | [ N ] )*
+           | %REG | $comm | $goid | $stack | $stackN | $argN | @SYMBOL[+-N] | @ADDRESS | \N | (+|-)[u]N ( x )
     type  := (u|s|x)[8|16|32|64] | char | string | ustring | symbol | bWIDTH@OFFSET/CONTAINER, each also with [N]
 
 Source: perf-probe(1); Documentation/trace/kprobetrace.rst. Names of members come after ``var``; the kernel's own terms
@@ -111,18 +112,20 @@ def _arg(s: Scanner) -> ArgDef:
     return ArgDef(shown, x, kind, user, text=s.text[start : s.at], span=s.span(start))
 
 
-def last_name(x: Fetch) -> str:
+def last_name(x: Fetch, *, inner: bool = False) -> str:
     """What an argument without a name is called: after the last member, or the variable. (A variable with a type has
     that in its name, as perf probe has it.)"""
     match x:
         case Var(name=name) | Member(name=name):
             return name.rpartition("::")[2]
         case Element() | Star():
-            return last_name(x.x)
+            return last_name(x.x, inner=True)
         case Container(type=name):
             return name.rpartition(" ")[2].rpartition("::")[2]
         case Known(kind="goid"):
             return "goid"
+        case Known(kind="retval") if inner:
+            return "retval"
         case _:
             return ""
 
@@ -143,7 +146,8 @@ def _expression(s: Scanner, depth: int) -> Fetch:
     leaf = _LEAVES.get(c)
     if leaf is not None:
         s.at += 1
-        return replace(leaf(s, start), span=s.span(start))
+        found = replace(leaf(s, start), span=s.span(start))
+        return _members(s, found, start) if found == Known("retval") else found
     name = s.match(SCOPED)
     if not name:
         raise s.error("an argument is missing" if s.done else f"'{c}' begins no argument", start, start + 1)
