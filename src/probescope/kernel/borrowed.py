@@ -1,7 +1,7 @@
 """Settings of tracefs that exist once for the whole machine, borrowed for a while: what undoes each is written down
 before it is changed, so that the next run puts back what a killed one could not.
 
-    /run/probescope/borrowed_<pid>_<pid namespace>.json
+    /run/probescope/borrowed_<pid>_<pid namespace>_<number>.json
     [["set_graph_function", "", true], ["max_graph_depth", "0", false]]        file, text, whether it is emptied first
 
 Only settings that nobody uses are borrowed: those who use them would be disturbed, and their state is not ours to keep.
@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from typing import Self
 
 from probescope.errors import KernelError, LimitError, SessionError
@@ -24,7 +25,8 @@ from probescope.kernel.leftovers import pid_namespace
 from probescope.kernel.procfs import ended
 
 FOLDER = "/run/probescope"
-_NAME = re.compile(r"borrowed_(\d{1,10})_([0-9a-f]{1,16})\.json")
+_NAME = re.compile(r"borrowed_(\d{1,10})_([0-9a-f]{1,16})(?:_\d{1,9})?\.json")
+_numbers = count()
 _LIMIT = 1 << 24
 _FILE = re.compile(r"[a-z_]{1,64}(/(?!\.\.?(/|$))[^/\0]{1,255}){0,6}")
 """Below tracefs: ``instances/NAME/trace_options``, where a name is whatever the user has called a buffer."""
@@ -67,6 +69,7 @@ class Borrowed:
 
     def __init__(self) -> None:
         self._undo: list[tuple[str, str, bool]] = []
+        self._number = next(_numbers)  # of those that one process may have at once
         self._path = ""
         self._locks = ExitStack()
 
@@ -140,7 +143,7 @@ class Borrowed:
         h = host()
         try:
             h.make_private_folder(FOLDER)
-            self._path = f"{FOLDER}/borrowed_{h.getpid()}_{pid_namespace():x}.json"
+            self._path = f"{FOLDER}/borrowed_{h.getpid()}_{pid_namespace():x}_{self._number}.json"
             h.write_whole(self._path, json.dumps(self._undo))
         except OSError as e:
             raise _unwritten(e) from None

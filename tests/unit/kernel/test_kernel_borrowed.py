@@ -268,3 +268,18 @@ def test_what_two_runs_have_changed_is_put_back_as_it_was_before_both():
     with use_host(host), Borrowed() as borrowed:
         borrowed.change("trace_clock", "boot", lambda now: now.partition("[")[2].partition("]")[0])
     assert [data for _, data in host.written] == [b"boot", b"mono"]
+
+
+def test_two_borrowers_of_one_process_do_not_forget_each_other():
+    """A library may run two sessions at once: if it is killed, both are put back."""
+    host = fake()
+    with use_host(host):
+        first, second = Borrowed(), Borrowed()
+        first.write("max_graph_depth", "3")
+        second.note("trace_options", "nomarkers")
+        second.close()
+        (path,) = [p for p in host.files if p.startswith(FOLDER)]
+        assert abandoned() == [(path, host.getpid(), False)]
+        assert json.loads(host.files[path]) == [["max_graph_depth", "0", False]]
+        first.close()
+    assert not [p for p in host.files if p.startswith(FOLDER)]
