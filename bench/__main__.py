@@ -1,4 +1,5 @@
-"""python -m bench [NAME...]: side by side with bpftrace, as ratios. Needs root, bpftrace, bpftool and gcc."""
+"""python -m bench [NAME...]: side by side with bpftrace, perf and trace-cmd, as ratios. Needs root, those of them that
+are asked for, bpftool and gcc."""
 
 from __future__ import annotations
 
@@ -46,6 +47,16 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Settings, Tool, Tool], list[Row]]]] =
     "perfdata": ("Reading perf.data, beside perf script", perfdata.run),
 }
 
+#: What else than bpftrace a benchmark's second column is of.
+PEERS = {
+    "compile": "limit",
+    "unwind": "frame pointers",
+    "tracedat": "trace-cmd",
+    "ftrace-record": "trace-cmd",
+    "record": "perf",
+    "perfdata": "perf",
+}
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
@@ -67,11 +78,10 @@ def main() -> int:
     if arguments.peer:
         theirs = Tool("bpftrace", tuple(shlex.split(arguments.peer)))
     settings = Settings(rounds=arguments.rounds, quick=arguments.quick)
-    print(
-        f"{' '.join(ours.prefix)}  against  {' '.join(theirs.prefix)}, Linux {platform.release()}, medians\n",
-        flush=True,
-    )
-    return report(settings, ours, theirs, arguments.names or list(BENCHMARKS), arguments.json)
+    names = arguments.names or list(BENCHMARKS)
+    peers = dict.fromkeys(PEERS.get(name, " ".join(theirs.prefix)) for name in names)
+    print(f"{' '.join(ours.prefix)}  against  {', '.join(peers)}; Linux {platform.release()}, medians\n", flush=True)
+    return report(settings, ours, theirs, names, arguments.json)
 
 
 def report(settings: Settings, ours: Tool, theirs: Tool, names: list[str], to: Path | None) -> int:
@@ -87,7 +97,7 @@ def report(settings: Settings, ours: Tool, theirs: Tool, names: list[str], to: P
             failed = 1
             continue
         collected[name] = [{**asdict(row), "ratio": row.ratio, "verdict": row.verdict} for row in rows]
-        print(f"{table(title, rows)}\n", flush=True)
+        print(f"{table(title, rows, PEERS.get(name, theirs.name))}\n", flush=True)
     if to:
         to.write_text(json.dumps(collected, indent=1))
     return failed

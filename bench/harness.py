@@ -125,9 +125,9 @@ def number(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
 
 
-def table(title: str, rows: Sequence[Row]) -> str:
-    """The rows as text, with medians, the ratio and the verdict."""
-    lines = [("", "probescope", "bpftrace", "ratio", "target", "")]
+def table(title: str, rows: Sequence[Row], peer: str = "bpftrace") -> str:
+    """The rows as text, with medians, the ratio and the verdict. ``peer``: what ``theirs`` is of."""
+    lines = [("", "probescope", peer, "ratio", "target", "")]
     for row in rows:
         ours, theirs = (number(statistics.median(side)) if side else "-" for side in (row.ours, row.theirs))
         ratio = "-" if row.ratio is None else f"{row.ratio:.3f}x"
