@@ -179,11 +179,16 @@ def switching(
 # --- a file for each kind
 
 
+def _plain(event: str) -> str:
+    """As part of a file's name, and of what is told of it: events are called as the recording says."""
+    return "".join(c if c.isprintable() and c != "/" else "_" for c in event)
+
+
 class Dumps:
     """``write`` what is printed of one kind of event; ``close`` says what came of it."""
 
     def __init__(self, name: str, events: Sequence[str]) -> None:
-        self._paths = [f"{name}.{e.replace('/', '_')}.dump" for e in events]
+        self._paths = [f"{name}.{_plain(e)}.dump" for e in events]
         self._files: list[BinaryIO] = []
         self._samples = [0] * len(events)
         try:
