@@ -29,11 +29,14 @@ export interface Scene {
 }
 
 const WIDEST = 20;
+/** Gaps near an end that is not known, in pixels from it. */
+const TORN = [1, 4, 8, 13];
 
 export class Stage {
   private readonly strip = new Strip();
   private labels: Label[] = [];
   private marks: number[] = [];
+  private torn: number[] = [];
   private wanted: Wanted[] = [];
   private margin: Wanted[] = [];
   private high = new Float64Array(0);
@@ -88,9 +91,13 @@ export class Stage {
     context.fillStyle = `rgb(${theme.preempted & 255} ${(theme.preempted >> 8) & 255} ${(theme.preempted >> 16) & 255})`;
     for (let i = 0; i < this.marks.length; i += 3)
       context.fillRect(this.marks[i]! - 2 * ratio, this.marks[i + 1]!, 2 * ratio, this.marks[i + 2]!);
+    context.fillStyle = theme.ground;
+    for (let i = 0; i < this.torn.length; i += 3)
+      context.fillRect(this.torn[i]!, this.torn[i + 1]!, ratio, this.torn[i + 2]!);
     drawLabels(context, this.labels, scene.fonts.label, theme.onSlice);
     this.labels = [];
     this.marks = [];
+    this.torn = [];
   }
 
   private grid(context: CanvasRenderingContext2D, scene: Scene, scale: Scale, height: number): void {
@@ -162,6 +169,7 @@ export class Stage {
     const lanes = this.lanesOf(row, kind, top, ratio);
     const height = Math.round((kind.style === "nested" ? kind.height : row.height - GAP) * ratio);
     const labels = this.labels;
+    const { width } = scale;
     for (const place of places) {
       for (const { tile, clip } of this.tiles.best(row.track!.id, place)) {
         const colours = coloursOf(tile, kind.style, scene.theme, this.source);
@@ -169,6 +177,15 @@ export class Stage {
         const bands = kind.style === "state" ? bandsOf(tile) : depth;
         const shown = { start, end, depth: bands, count, fill } as Slices;
         slices(this.strip.pixels, lanes, scale, clip, shown, colours, WIDEST * ratio, (i, x0, x1) => {
+          const open = kind.style === "nested" ? 0 : (flags?.[i] ?? 0) & (FLAG.openStart | FLAG.openEnd);
+          if (open) {
+            const begins = open & FLAG.openStart && start![i]! >= Math.max(clip.start, scale.start);
+            const ends = open & FLAG.openEnd && end![i]! <= Math.min(clip.end, scale.start + width * scale.perPixel);
+            for (const by of TORN) {
+              if (begins) this.torn.push(x0 + by * ratio, top + ratio, height - ratio);
+              if (ends) this.torn.push(x1 - (by + 1) * ratio, top + ratio, height - ratio);
+            }
+          }
           // a slice that goes through several tiles has its text once: by the one that it begins in
           if (start![i]! < clip.start && clip.start > scale.start) return;
           if (bands && kind.style === "state" && bands[i]) return;
