@@ -82,6 +82,8 @@ def _tell_lost(args: argparse.Namespace, d: ProbeDef, made: list[ProbeEvent]) ->
         sys.stderr.write(f"WARNING: {d.place}: {text}\n")
 
 
+MOST_TOLD = 8
+"""Definitions that are remembered, the newest."""
 UNTOLD = "is an address that the code calculates: tracefs fetches only what it points to (without --add it is printed)"
 
 
@@ -129,23 +131,39 @@ def _add(args: argparse.Namespace, texts: list[str], name: str) -> int:
 
 def delete(args: argparse.Namespace, pattern: str) -> int:
     """Raises UsageError where no event matches."""
-    from probescope.sources import probe_events
+    from probescope.errors import KernelError
+    from probescope.sources import probe_events, probe_remembered
 
-    found = probe_events.matching(pattern)
-    if not found:
+    forgotten = probe_remembered.forget(pattern) if not args.dry_run else []
+    try:
+        found = probe_events.matching(pattern)
+    except KernelError:
+        if not forgotten:
+            raise
+        found = []
+    if not found and not forgotten:
         raise UsageError(f"no dynamic event matches '{pattern}'", hints=["probescope probe -l shows what there is"])
     for e in found:
         if not args.dry_run:
             probe_events.remove(e)
         if not args.quiet:
             sys.stderr.write(f"Removed event: {e.name}\n")
+    names = {e.name for e in found}
+    if not args.quiet:
+        sys.stderr.write("".join(f"Forgot event: {n}\n" for n in forgotten if n not in names))
     return 0
 
 
 def listed(args: argparse.Namespace, pattern: str) -> int:
-    from probescope.sources import probe_events
+    from probescope.sources import probe_events, probe_remembered
 
-    for e in probe_events.matching(pattern or "*"):
+    there = probe_events.matching(pattern or "*")
+    for e in there:
         text = e.definition if args.verbose else f"{e.name:<20} ({probe_events.about(e)})"
         sys.stdout.write(f"  {text}\n")
+    kept = {e.name for e in there}
+    others = [n for n in probe_remembered.names() if n not in kept][-MOST_TOLD:]
+    if others and not pattern and not args.quiet:
+        sys.stdout.flush()
+        sys.stderr.write(f"remembered, for record -e and stat -e (-d forgets): {' '.join(others)}\n")
     return 0

@@ -148,6 +148,7 @@ class _Printer:
             return f"{found[0]}+{found[1]:#x}" if found is not None else f"{address:#x}"
 
         self._lines, self._args, self._count = ProbeLines(rows, symbol), args, 0
+        self._next = _next(args, rows)
         self.attached = False
         self._out = _opened(args.output) if args.output else sys.stdout
 
@@ -176,7 +177,7 @@ class _Printer:
                 if not self._lines.part(values):
                     self._event(values)
             case Attached(count=count) if not self._args.quiet and self._args.format == "text":
-                sys.stderr.write(f"Attached {count} probe{'s' if count != 1 else ''}\n")
+                sys.stderr.write(f"Attached {count} probe{'s' if count != 1 else ''}{self._next}\n")
                 sys.stderr.flush()
             case Lost(helper=helper) if helper and self._lines.speculative:
                 pass  # what is no pointer leads nowhere
@@ -199,6 +200,13 @@ class _Printer:
             self._out.write(json.dumps(self._lines.record(values)) + "\n")
         else:
             self._out.write(self._lines.text(values))
+
+
+def _next(args: argparse.Namespace, rows: Sequence[Row]) -> str:
+    """What can be done with a probe that nothing ends but Ctrl-C."""
+    if args.command or args.seconds or args.count or not rows:
+        return ""
+    return f" until Ctrl-C. Then probescope record -e {rows[0].event.name} -a records it; --add keeps it for others"
 
 
 def _opened(path: str) -> Any:

@@ -23,6 +23,7 @@ from probescope.kernel.borrowed import Borrowed, others_at_work
 from probescope.kernel.host import host
 from probescope.model.probe_found import ProbeEvent
 from probescope.sources import probe_events
+from probescope.sources.globs import matches
 
 MOST = 1000
 _MOST_BYTES = 1 << 20
@@ -44,6 +45,22 @@ def remember(events: Iterable[ProbeEvent]) -> None:
         known.pop(e.name, None)  # the newest come last
         file = probe_events.FILES[1] if e.found.path else probe_events.FILES[0]
         known[e.name] = {"file": file, "stamp": stamp(e.found.path), "line": e.definition()}
+    _write(known)
+
+
+def forget(pattern: str) -> list[str]:
+    """Names of those that matched ``GROUP:EVENT`` or ``EVENT``, globs."""
+    group, _, event = pattern.rpartition(":")
+    known = _load()
+    gone = [
+        n for n in known if matches(event or "*", n.partition(":")[2]) and matches(group or "*", n.partition(":")[0])
+    ]
+    if gone:
+        _write({n: told for n, told in known.items() if n not in gone})
+    return gone
+
+
+def _write(known: dict[str, dict[str, str]]) -> None:
     target = path()
     mine = f"{target}.{os.getpid()}"
     try:
@@ -87,6 +104,7 @@ def stamp(binary: str) -> str:
 
 
 def names() -> list[str]:
+    """The newest come last."""
     return list(_load())
 
 
