@@ -176,26 +176,29 @@ def test_nothing_is_lost_in_rings_that_are_large_enough(tmp_path: Path, calls: s
     assert "samples were lost" not in said
 
 
-def test_a_consumer_that_stands_still_loses_nothing(tmp_path: Path, calls: str) -> None:
-    """50 MB and more come into rings of 4, and nobody reads the pipe that they go to until the command has ended: they
-    wait in memory. What is told at the start has room in the pipe."""
-    options = ("-o", "-", "-m", "4M", "-e", "raw_syscalls:sys_enter", "-g")
-    command = ("sh", "-c", f"{calls} 400000; echo over >&2")
+def test_a_consumer_that_stands_still_loses_nothing(tmp_path: Path) -> None:
+    """25 MB and more come through rings of 1, by so much as a ring holds each time, and nobody reads the pipe that they
+    go to until all are there: they wait in memory. What is told at the start has room in the pipe."""
+    options = ("-o", "-", "-m", "1M", "-e", "raw_syscalls:sys_enter", "-g")
     pipe, end = os.pipe()
     fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 1 << 20)
-    timed = ("timeout", "--foreground", "-s", "KILL", "60")
-    with subprocess.Popen([*timed, *OURS, "record", *options, "--", *command], stdout=end, stderr=-1) as one:
-        os.close(end)
-        assert one.stderr is not None
-        said = iter(one.stderr.readline, b"")
-        assert b"over\n" in said
-        with open(pipe, "rb") as f:
-            (tmp_path / "perf.data").write_bytes(f.read())
-        rest = b"".join(said)
+    channel, timed = Channel(tmp_path), ("timeout", "--foreground", "-s", "KILL", "120")
+    with Worker() as worker:
+        command = [*timed, *OURS, "record", *options, *channel.option, "-p", str(worker.pid)]
+        with subprocess.Popen(command, stdout=end, stderr=subprocess.PIPE) as one:
+            os.close(end)
+            channel.say("ping")
+            for _ in range(70):
+                worker.work(3000)
+                channel.say("ping")  # what was there at the ping before has been taken
+            channel.say("stop")
+            with open(pipe, "rb") as f:
+                (tmp_path / "perf.data").write_bytes(f.read())
+            _, said = one.communicate()
     found = Found(tmp_path / "perf.data")
-    assert found.samples >= 400_000
-    assert (tmp_path / "perf.data").stat().st_size > 50_000_000
-    assert (found.lost, b"samples were lost" in rest) == (0, False)
+    assert found.samples >= 210_000
+    assert (tmp_path / "perf.data").stat().st_size > 25_000_000
+    assert (found.lost, b"samples were lost" in said) == (0, False)
 
 
 def test_the_command_is_not_before_others(tmp_path: Path) -> None:
@@ -204,7 +207,8 @@ def test_the_command_is_not_before_others(tmp_path: Path) -> None:
         [*OURS, "record", "-o", str(tmp_path / "perf.data"), "-q", "--", "sh", "-c", "nice; ps -o ni= -p $PPID"],
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    assert done.stdout.split() == ["0", "-10"]
+    ours = os.getpriority(os.PRIO_PROCESS, 0)  # tests may run behind others themselves
+    assert list(map(int, done.stdout.split())) == [ours, min(ours, -10)]
 
 
 # --- endings

@@ -118,10 +118,11 @@ class Behind:
     # --- in the other one
 
     def _put(self, blocks: list[memoryview]) -> None:
+        assert self._changed is not None
         self._write(blocks)
-        size = sum(map(len, blocks))
         self._free += [memoryview(block.obj) for block in blocks]
-        self.waiting -= size
+        with self._changed:
+            self.waiting -= sum(map(len, blocks))
 
     def _run(self, ordinarily: bool) -> None:
         assert self._changed is not None

@@ -46,7 +46,6 @@ class Files:
         self._writer: PerfDataWriter | PipeWriter | None = None
         self._file: io.FileIO | None = None
         self._behind = Behind(self._write)
-        self._waiting = 0
         self.path = request.output
         self.size = 0
 
@@ -91,12 +90,10 @@ class Files:
 
     def visit(self, pieces: Sequence[memoryview]) -> None:
         """What all rings had; they are not looked at any more when it returns."""
-        self._waiting += sum(map(len, pieces))
         self._behind.visit(pieces)
 
     def _write(self, pieces: Sequence[memoryview]) -> None:
         assert self._writer is not None
-        self._waiting -= sum(map(len, pieces))
         self._writer.visit(pieces)
 
     def hurry(self) -> None:
@@ -111,7 +108,7 @@ class Files:
     @property
     def data_size(self) -> int:
         """Of the file that is being written, with what waits, as far as that is not to be compressed."""
-        waiting = 0 if self._request.level else self._waiting
+        waiting = 0 if self._request.level else self._behind.waiting
         return self._writer.data_size + waiting if self._writer is not None else 0
 
     def records(self, records: Iterable[bytes]) -> None:
