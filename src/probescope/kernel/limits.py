@@ -46,6 +46,16 @@ def ordinary(niceness: int = 0) -> None:
         os.setpriority(os.PRIO_PROCESS, 0, niceness)
 
 
+def ahead() -> None:
+    """This thread comes before those that it has started, where all have one real-time priority: the kernel would let
+    each of them go on until it waits for something (SCHED_FIFO, sched(7)). Ordinary threads share."""
+    policy = os.sched_getscheduler(0)
+    if policy & ~os.SCHED_RESET_ON_FORK in (os.SCHED_FIFO, os.SCHED_RR):
+        priority = os.sched_getparam(0).sched_priority
+        with suppress(OSError):
+            os.sched_setscheduler(0, policy, os.sched_param(min(priority + 1, 99)))
+
+
 def realtime(priority: int) -> None:
     """SCHED_FIFO for this process; programs that it starts later do not inherit it. Raises UsageError."""
     try:

@@ -110,6 +110,17 @@ def sysctl_int(name: str) -> int | None:
         return None
 
 
+def available_memory() -> int | None:
+    """Bytes that may be used before anything has to be written out or taken from somebody: MemAvailable of
+    /proc/meminfo (proc(5))."""
+    try:
+        text = host().read_text("/proc/meminfo", 1 << 16)
+    except OSError:
+        return None
+    words = next((line.split() for line in text.splitlines() if line.startswith("MemAvailable:")), [])
+    return int(words[1]) * 1024 if len(words) > 1 and words[1].isdecimal() else None
+
+
 def kernel_config() -> Mapping[str, str]:
     """The kernel's build options (``{"CONFIG_BPF": "y", ...}``), from /proc/config.gz or /boot/config-RELEASE; empty if
     neither is there. For explanations only: what the kernel can do is found by trying."""

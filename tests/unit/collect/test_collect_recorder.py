@@ -33,6 +33,7 @@ from probescope.formats.perfdata.tracing_data import parse_tracing_data
 from probescope.formats.perfdata.tracing_write import encode_tracing_data
 from probescope.formats.perfdata.writer import PerfDataWriter, WrittenEvent
 from probescope.frozen import replace
+from probescope.kernel import limits
 from probescope.kernel.fake import Call, FakeHost
 from probescope.kernel.host import use_host
 from probescope.kernel.perf_attr import PerfAttr
@@ -284,6 +285,35 @@ def test_sizes_of_rings(monkeypatch: pytest.MonkeyPatch, cpus: int, may: bool, o
     monkeypatch.setattr(sizes, "sysctl_int", lambda _: 516)
     monkeypatch.setattr(sizes, "privileges", Privileged)
     assert sizes.default_pages(overwrite=overwrite) == pages
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("MemFree: 1 kB\nMemAvailable:    4194304 kB\n", 512 << 20),
+        ("MemAvailable: 99999999999 kB\n", 1 << 30),
+        ("MemAvailable: 1000 kB\n", 64 << 20),
+        ("MemAvailable: what\n", 64 << 20),
+        ("", 64 << 20),
+    ],
+)
+def test_what_may_wait_is_a_part_of_what_is_free(text: str, most: int) -> None:
+    """A disk that stands still must neither cost events while there is room, nor all the memory of a small machine."""
+    host = FakeHost(files={"/proc/meminfo": text.encode()})
+    with use_host(host):
+        assert sizes.most_waiting() == most
+
+
+def test_the_rings_come_before_what_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under ``chrt -f`` both threads have one priority, and the kernel lets the writer go on until its queue is empty,
+    while rings fill up. Ordinary threads share the processor anyway, and stay as they are."""
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(limits.os, "sched_getparam", lambda _: os.sched_param(7))
+    monkeypatch.setattr(limits.os, "sched_setscheduler", lambda _, how, p: told.append((how, p.sched_priority)))
+    for policy in (os.SCHED_OTHER, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK):
+        monkeypatch.setattr(limits.os, "sched_getscheduler", lambda _, policy=policy: policy)
+        limits.ahead()
+    assert told == [(os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, 8)]
 
 
 # --- control

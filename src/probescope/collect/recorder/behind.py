@@ -15,14 +15,16 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from probescope.kernel.limits import ordinary
+from probescope.kernel.limits import ahead, ordinary
 
 if TYPE_CHECKING:
     import threading
 
 BLOCK = 1 << 20
 MOST = 1 << 28
-"""Bytes that may wait."""
+"""Bytes that may wait, if nobody says how many."""
+KEPT = 1 << 6
+"""Blocks that are kept to be used again."""
 
 Write = Callable[[Sequence[memoryview]], None]
 
@@ -55,6 +57,7 @@ class Behind:
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, args=(ordinarily,), name="writer", daemon=True)
         self._thread.start()
+        ahead()  # of the thread, which else empties the queue before the rings
 
     def visit(self, pieces: Sequence[memoryview]) -> None:
         """When it returns, the memory of ``pieces`` is no longer needed."""
@@ -120,7 +123,7 @@ class Behind:
     def _put(self, blocks: list[memoryview]) -> None:
         assert self._changed is not None
         self._write(blocks)
-        self._free += [memoryview(block.obj) for block in blocks]
+        self._free += [memoryview(block.obj) for block in blocks[: max(KEPT - len(self._free), 0)]]
         with self._changed:
             self.waiting -= sum(map(len, blocks))
 

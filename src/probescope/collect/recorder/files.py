@@ -15,6 +15,7 @@ from probescope.collect.recorder import about
 from probescope.collect.recorder.behind import Behind
 from probescope.collect.recorder.opening import RingEvent
 from probescope.collect.recorder.request import PIPE, RecordRequest
+from probescope.collect.recorder.sizes import most_waiting
 from probescope.errors import UsageError
 from probescope.formats.perfdata.attr import FIELDS, Attr
 from probescope.formats.perfdata.meta import BuildId
@@ -45,7 +46,7 @@ class Files:
         self._kept: deque[str] = deque()
         self._writer: PerfDataWriter | PipeWriter | None = None
         self._file: io.FileIO | None = None
-        self._behind = Behind(self._write)
+        self._behind = Behind(self._write, most_waiting())
         self.path = request.output
         self.size = 0
 

@@ -1,11 +1,11 @@
-"""How large rings are, and when they wake us."""
+"""How large rings are, when they wake us, and how much may wait to be written."""
 
 from __future__ import annotations
 
 from probescope.collect.recorder.opening import DATA, RingEvent
 from probescope.frozen import replace
 from probescope.kernel.host import host
-from probescope.kernel.machine import online_cpus, sysctl_int
+from probescope.kernel.machine import available_memory, online_cpus, sysctl_int
 from probescope.kernel.privileges import privileges
 from probescope.kernel.uapi import perf as u
 
@@ -15,6 +15,8 @@ _ALL_RINGS = 1 << 26
 _LARGE = 1 << 20
 """Bytes of a ring that we ask to be woken for at a quarter. The kernel does it at half, which is enough of a small
 one."""
+
+_LEAST_WAITING, _MOST_WAITING = 1 << 26, 1 << 30
 
 
 def default_pages(*, overwrite: bool = False) -> int:
@@ -42,3 +44,9 @@ def woken_early(e: RingEvent, pages: int) -> RingEvent:
     if e.ring != DATA or e.attr.wakeup or size < _LARGE:
         return e
     return replace(e, attr=replace(e.attr, flags=e.attr.flags | u.FLAG_WATERMARK, wakeup=size // 4))
+
+
+def most_waiting() -> int:
+    """Bytes that may wait in memory for a disk that stands still: an eighth of what is free now. Two seconds of all
+    that one CPU can put into its ring, where there is enough."""
+    return min(max((available_memory() or 0) // 8, _LEAST_WAITING), _MOST_WAITING)
