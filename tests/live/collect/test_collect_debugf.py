@@ -29,7 +29,9 @@ def lines(trace: Path, mark: str) -> list[str]:
     return re.findall(rf"bpf_trace_printk: ({mark}.*)", trace.read_text(errors="replace"))
 
 
-@pytest.mark.parametrize("probe", ["begin", f"uprobe:{work()}:numbers", "interval:ms:10"])
+@pytest.mark.parametrize(
+    "probe", ["begin", f"uprobe:{work()}:numbers", "interval:ms:10"], ids=["begin", "uprobe", "interval"]
+)
 def test_collect_debugf_of_the_kernel(trace: Path, probe: str) -> None:
     """Numbers cut as C cuts them, texts that fill their place; nothing on stderr but the warning."""
     mark = f"probescope-{probe[:3]}"
