@@ -73,12 +73,12 @@ def store_of(
     *,
     fresh: bool = False,
     step: Step = lambda *_: None,
-    search: Search | None = None,
+    search: Callable[[], Search | None] = lambda: None,
     names: str = "",
     environment: Mapping[str, str] = os.environ,
 ) -> Kept:
-    """The store of a recording, built if there is none, or if it is to be ``fresh``. ``names``: how ``search`` looks
-    for names, as a text. Raises UsageError, FormatError, LimitError."""
+    """The store of a recording, built if there is none, or if it is to be ``fresh``. ``search``: gives how names
+    are looked for, ``names`` the same as a text. Raises UsageError, FormatError, LimitError."""
     home = folder(environment)
     most = limit(environment)
     if path == "-" or is_pipe(path) or not _usable(home):
@@ -98,7 +98,7 @@ def store_of(
     return Kept(kept, built=True)
 
 
-def _alone(path: str, step: Step, search: Search | None) -> Kept:
+def _alone(path: str, step: Step, search: Callable[[], Search | None]) -> Kept:
     from probescope.kernel.scratch import scratch_prefix
 
     made = tempfile.mkdtemp(prefix=scratch_prefix("store"))
@@ -128,13 +128,13 @@ def _used(kept: str) -> bool:
     return True
 
 
-def _build_at(path: str, kept: str, step: Step, search: Search | None) -> None:
+def _build_at(path: str, kept: str, step: Step, search: Callable[[], Search | None]) -> None:
     from probescope.store.making import make
 
     part = kept + PART
     _clear(part)
     try:
-        make(path, part, step, search, memory=BUILD_MEMORY)
+        make(path, part, step, search(), memory=BUILD_MEMORY)
         os.replace(part, kept)
         _forget_levels(kept)
     except OSError as e:

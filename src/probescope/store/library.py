@@ -25,6 +25,18 @@ DOMAINS = {
 }
 
 
+_MENTIONED = re.compile(
+    rf'\b(?:{"|".join(DOMAINS)})\b(?:"|\s|/\*.*?\*/|--[^\n]*\n)*\.'
+    r"|\b(?:information_schema|duckdb_\w+|sqlite_\w+|show|use|set|pragma|describe|summarize|query)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def mentioned(sql: str) -> bool:
+    """Whether views may be meant, or what tells of all that there is."""
+    return _MENTIONED.search(sql) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """``needs``: kinds of events whose tables it reads."""

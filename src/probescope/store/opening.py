@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 from probescope.errors import UsageError
@@ -47,7 +48,7 @@ class Asked(Stores):
                 if is_parquet(path):
                     parts.append(parquet_part(path, offset))
                     continue
-                kept = store_of(path, fresh=fresh, step=step, search=search(path), names=names)
+                kept = store_of(path, fresh=fresh, step=step, search=partial(search, path), names=names)
                 self._kept.append(kept)
                 parts.append(Part(kept.path, offset))
             super().__init__(parts, memory=memory, threads=threads)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
@@ -43,8 +44,8 @@ class Stores:
         self._db = connect(memory=memory, temporary=self._folder.name)
         self._cursors: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
         self._kinds: dict[str, Table] = {}
-        self._views: dict[str, library.View] = {}
-        self._lacking: dict[str, tuple[str, ...]] = {}
+        self._guard = threading.Lock()
+        self._ready = False
         try:
             with told():
                 self._open(threads)
@@ -67,6 +68,8 @@ class Stores:
         mistakes, with their places, UsageError for what is not allowed, LimitError where memory or room for temporary
         files does not suffice."""
         cursor = self.cursor() if cursor is None else cursor
+        if library.mentioned(sql):
+            self._library()
         check(cursor, sql, reading=reading)
         with told(sql, self.known):
             interruptible(cursor, lambda: cursor.execute(sql, params or None))
@@ -102,6 +105,7 @@ class Stores:
         path = os.path.join(self._folder.name, "result.parquet")
         text = sql.strip().rstrip(";")
         cursor = self._db.cursor()
+        self._library()
         check(cursor, text)
         with told(text, self.known):
             cursor.execute(f"create or replace temp view result as {text}")
@@ -122,32 +126,33 @@ class Stores:
     @property
     def views(self) -> dict[str, library.View]:
         """Of the library; only those that these recordings have the events for."""
-        return dict(self._views)
+        return {v.name: v for v in library.views() if v.name not in self.lacking}
 
     @property
     def lacking(self) -> dict[str, tuple[str, ...]]:
         """Views that there are not, with the kinds of events that are missing."""
-        return dict(self._lacking)
+        missing = ((v.name, tuple(k for k in v.needs if k not in self._kinds)) for v in library.views())
+        return {name: kinds for name, kinds in missing if kinds}
 
     def columns(self, name: str) -> tuple[Column, ...]:
         """Of a table or view. Raises UsageError where there is none such."""
         table = self.tables.get(name)
         if table is not None:
             return table.columns if table is RECORDING else (*table.columns, OWN)
-        if name not in self._views:
+        if name not in self.views:
             raise UsageError(f"there is no table '{name}'", hints=self.known(name) or [".tables lists them"])
         described = self.query(f"describe {name}")
         return tuple(Column(str(r[0]), str(r[1]), "") for r in described.tuples())
 
     def known(self, name: str) -> list[str]:
         """What a name may be meant for, as hints."""
-        for view, kinds in self._lacking.items():
+        for view, kinds in self.lacking.items():
             if name in (view, view.partition(".")[2]):
                 return [f"{view} needs events that were not recorded: {', '.join(kinds)}"]
         tables = [n for n in self.tables if name.lower() == n.partition(":")[2].lower()]
         if tables:
             return [f'names with colons stand in quotes: "{n}"' for n in tables]
-        return meant(name, [*self.tables, *self._views])
+        return meant(name, [*self.tables, *self.views])
 
     # --- opening
 
@@ -163,7 +168,6 @@ class Stores:
         self._kinds, there = _kinds(db, parts)
         for table in self._kinds.values():
             _kind_view(db, table, parts, bases, there[table.name])
-        self._library()
         self._lock(threads)
 
     def _lock(self, threads: int) -> None:
@@ -176,16 +180,17 @@ class Stores:
         db.execute("set enable_external_access = false; set lock_configuration = true")
 
     def _library(self) -> None:
-        present = set(self._kinds)
-        for domain in library.DOMAINS:
-            self._db.execute(f"create schema {domain}")
-        for view in library.views():
-            missing = tuple(k for k in view.needs if k not in present)
-            if missing:
-                self._lacking[view.name] = missing
-                continue
-            self._db.execute(f"create view {view.name} as {view.sql}")
-            self._views[view.name] = view
+        """Made when it is first asked: that takes longer than all else of opening."""
+        with self._guard, told():
+            if self._ready:
+                return
+            db = self._db.cursor()
+            for domain in library.DOMAINS:
+                db.execute(f"create schema {domain}")
+            for view in self.views.values():
+                db.execute(f"create view {view.name} as {view.sql}")
+            db.close()
+            self._ready = True
 
     def close(self) -> None:
         self._db.close()

@@ -195,7 +195,7 @@ def test_it_serves_a_recording_and_leaves_nothing(end: signal.Signals, recording
 
 def test_what_is_wrong_with_the_command_line_is_told(recording: Path, tmp_path: Path) -> None:
     for args, said in (
-        (["/nonexistent"], "cannot read /nonexistent"),
+        (["/nonexistent/recording"], "cannot read /nonexistent/recording"),
         ([str(recording), "--port", "99999"], "no port"),
         (["-"], "from a file"),
         ([str(recording), "--memory", "lots"], "no size"),

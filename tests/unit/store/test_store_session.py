@@ -44,6 +44,14 @@ def traced(tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def scheduled(tmp_path: Path) -> str:
+    path = tmp_path / "sched.txt"
+    fields = "prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=b next_pid=8 next_prio=120"
+    path.write_text(f"# tracer: nop\n   a-7   [000] d..2. 100.000000: sched_switch: {fields}\n")
+    return str(path)
+
+
+@pytest.fixture
 def asked(traced: str):
     with Asked([(traced, 0)]) as found:
         yield found
@@ -209,6 +217,25 @@ def test_offsets_of_names(tmp_path: Path) -> None:
     for word in ("soon", "nan", "inf", "1e300", "9999d9", "99999999d", "1 week", "٣", "--1"):
         with pytest.raises(UsageError, match="no time to move"):
             named(f"a.dat@{word}")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select count(*) from sched.latency",
+        'select count(*) from "sched" . latency',
+        "select count(*) from sched/* x */.latency",
+        "select count(*) from sched -- x\n.latency",
+        "select count(*) from query('select * from sched.' || 'latency')",
+        "select count(*) from information_schema.tables where table_schema = 'sched' and table_name = 'latency'",
+    ],
+)
+def test_views_of_the_library_are_there_whoever_asks_first(scheduled: str, sql: str) -> None:
+    with Asked([(scheduled, 0)]) as asked:
+        assert asked.query("select count(*) from event").value() == 1
+        assert asked.query(sql).value() in (0, 1)
+        assert "sched.latency" in asked.views
+        assert asked.columns("sched.latency")
 
 
 def _as_the_first_layout(folder: str, old: str) -> None:

@@ -110,7 +110,8 @@ class Live:
 
     def said(self) -> list[str]:
         """What the recorder had to say."""
-        return self._recorder.said(MOST_TOLD).splitlines()[:5] if self._recorder is not None else []
+        lines = self._recorder.said(MOST_TOLD).splitlines()[:5] if self._recorder is not None else []
+        return [line.removeprefix("ERROR: ").removeprefix("HINT: ") for line in lines]
 
     def stop(self) -> None:
         """From any thread; what was recorded stays to be shown."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +69,12 @@ def serve(offer: Offer) -> None:
     """Until SIGINT, SIGTERM or SIGHUP. Raises UsageError, FormatError, LimitError for what cannot be opened."""
     if find_spec("aiohttp") is None:
         raise UsageError("the timeline's server is aiohttp, which is not installed", hints=[INSTALL])
-    files.page(offer.folder)
-    asyncio.run(Server(offer).run())
+    server = Server(offer)
+    server.begin()
+    try:
+        asyncio.run(server.run())
+    finally:
+        server.give_up()
 
 
 class Server:
@@ -87,13 +91,25 @@ class Server:
         self._sockets: set[web.WebSocketResponse] = set()
         self._tickets: set[Ticket] = set()
         self._retired: list[Opened] = []
-        self._over = self._expected = False
+        self._over = self._expected = self._runs = False
         self._last_push = 0.0
+        self._early: Future[Opened] | None = None
+
+    def begin(self) -> None:
+        """Opens what is to be shown, beside all else that a server needs to start."""
+        if self._early is None:
+            self._early = self._making.submit(self._first)
+
+    def give_up(self) -> None:
+        """What has begun ends soon. Once the server runs, it does so itself."""
+        self._over = True
 
     async def run(self) -> None:
         from aiohttp import web
 
         self._loop = asyncio.get_running_loop()
+        self._runs = True
+        self.begin()
         self._end = asyncio.Event()
         app = web.Application(client_max_size=1 << 16)
         app.router.add_get("/", self._index)
@@ -104,10 +120,11 @@ class Server:
         try:
             await self._listen(runner)
             on_endings(self._loop.add_signal_handler, self._end.set)
-            self._opened: asyncio.Future[Opened] = asyncio.ensure_future(self._open())
+            assert self._early is not None
+            self._opened: asyncio.Future[Opened] = asyncio.wrap_future(self._early)
             self._failure = asyncio.Event()
             self._expected = self._offer.ready(f"http://127.0.0.1:{self._port}/?token={self._token}") is True
-            ended = asyncio.ensure_future(self._end.wait())
+            ended: asyncio.Future[Any] = asyncio.ensure_future(self._end.wait())
             await asyncio.wait({ended, self._opened}, return_when=asyncio.FIRST_COMPLETED)
             if self._opened.done():
                 await self._until_failure_is_heard(ended)
@@ -160,6 +177,8 @@ class Server:
                 await asyncio.wait_for(socket.close(code=1001, message=b"the server ends"), 1)
         await runner.cleanup()
         opened = getattr(self, "_opened", None)
+        if opened is None and self._early is not None:
+            opened = asyncio.wrap_future(self._early)
         if opened is not None and opened.done() and not opened.cancelled() and opened.exception() is None:
             opened.result().asked.interrupt()
         await asyncio.to_thread(self._making.shutdown, wait=True, cancel_futures=True)
@@ -178,12 +197,20 @@ class Server:
         wishes = self._offer.wishes
         return self._offer.live if wishes is None else wishes.live
 
-    async def _open(self) -> Opened:
+    def _first(self) -> Opened:
+        """By the thread that makes things."""
         wishes = self._offer.wishes
         if wishes is None:
-            return await self._loop.run_in_executor(self._making, self._offer.opening, self._step)
-        again = lambda: self._loop.call_soon_threadsafe(self._push, self._form())  # noqa: E731
-        return await self._loop.run_in_executor(self._making, wishes.opening, self._quiet_step, again)
+            opened = self._offer.opening(self._step)
+        else:
+            opened = wishes.opening(self._quiet_step, self._wish_again)
+        from probescope.views.timeline.answers.opening import tree
+
+        tree(opened)  # the first thing that a page asks for
+        return opened
+
+    def _wish_again(self) -> None:
+        self._loop.call_soon_threadsafe(self._push, self._form())
 
     def _form(self) -> bytes:
         """Tells a page that it may say what is recorded."""
@@ -247,6 +274,8 @@ class Server:
         if self._over:
             raise Stopped
         self._offer.step(done, total, what)
+        if not self._runs:
+            return
         now = self._loop.time()
         if now - self._last_push >= PUSHED_EVERY_S or done >= total:
             self._last_push = now
