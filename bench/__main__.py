@@ -80,7 +80,7 @@ def main() -> int:
     settings = Settings(rounds=arguments.rounds, quick=arguments.quick)
     names = arguments.names or list(BENCHMARKS)
     peers = dict.fromkeys(PEERS.get(name, " ".join(theirs.prefix)) for name in names)
-    print(f"{' '.join(ours.prefix)}  against  {', '.join(peers)}; Linux {platform.release()}, medians\n", flush=True)
+    print(f"{ours.prefix[0]}  against  {', '.join(peers)}; Linux {platform.release()}, medians\n", flush=True)
     return report(settings, ours, theirs, names, arguments.json)
 
 
