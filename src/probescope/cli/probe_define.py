@@ -25,13 +25,21 @@ def target(args: argparse.Namespace, *, live: bool = False) -> DefinitionTarget:
         module=args.module,
         vmlinux=args.vmlinux,
         source=args.source,
-        pid=args.target_ns,
+        pid=args.target_ns or _seen_by(args),
         inlined=not args.no_inlines,
         live=live,
         fetch=_fetch(args),
         debug_dirs=debug_dirs(args.debuginfo),
     )
     return open_target(wanted)
+
+
+def _seen_by(args: argparse.Namespace) -> int:
+    """The process of ``-p``, where the file is one that only it sees."""
+    if not args.binary or not args.pid or os.path.exists(args.binary):
+        return 0
+    inner = f"/proc/{args.pid}/root{os.path.abspath(args.binary)}"
+    return int(args.pid) if os.path.exists(inner) else 0
 
 
 def _fetch(args: argparse.Namespace) -> Callable[[str], str] | None:
@@ -162,7 +170,7 @@ def listed(args: argparse.Namespace, pattern: str) -> int:
         text = e.definition if args.verbose else f"{e.name:<20} ({probe_events.about(e)})"
         sys.stdout.write(f"  {text}\n")
     kept = {e.name for e in there}
-    others = [n for n in probe_remembered.names() if n not in kept][-MOST_TOLD:]
+    others = [n for n in probe_remembered.usable(MOST_TOLD) if n not in kept]
     if others and not pattern and not args.quiet:
         sys.stdout.flush()
         sys.stderr.write(f"remembered, for record -e and stat -e (-d forgets): {' '.join(others)}\n")

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 
 from probescope.debuginfo import dwarf_expr as ex
+from probescope.debuginfo import dwarf_ranges
 from probescope.debuginfo.binary import Binary
 from probescope.debuginfo.dwarf_cfa import Frames
 from probescope.debuginfo.dwarf_file import DwarfFile
@@ -74,9 +75,12 @@ class KernelImage:
     # --- code ---------------------------------------------------------------------------------------------------------
 
     def start_of(self, address: int) -> int | None:
-        """Where the function begins."""
+        """Where the function begins; of an address in its part for what is rare, which lies elsewhere, that one."""
         around = self.scopes.around(address) if self.scopes is not None else ()
-        return entry_of(around[0]) if around else None
+        if not around:
+            return None
+        ranges = dwarf_ranges.of(around[0])
+        return next((low for low, high in ranges if low <= address < high), entry_of(around[0]))
 
     def cfa(self, address: int) -> ex.Near | None:
         if self._frames is None:

@@ -108,6 +108,20 @@ def names() -> list[str]:
     return list(_load())
 
 
+def usable(most: int) -> list[str]:
+    """The newest of those whose kernel or binary is what it was."""
+    out: list[str] = []
+    for name, told in reversed(_load().items()):
+        if len(out) < most and told.get("stamp") == stamp(_binary(told)):
+            out.insert(0, name)
+    return out
+
+
+def _binary(told: dict[str, str]) -> str:
+    place = told["line"].partition(" ")[2].split(" ", 1)[0]
+    return place.rpartition(":")[0] if told.get("file") == probe_events.FILES[1] else ""
+
+
 def lend(group: str, event: str) -> bool:
     """Puts a remembered definition into tracefs until this process ends; whether there is one. ``readline`` finds what
     older versions of perf called so: ``readline__return``. Raises ``ProbeError`` where the binary has changed."""
@@ -119,7 +133,7 @@ def lend(group: str, event: str) -> bool:
     head, _, rest = told["line"].partition(" ")
     if told.get("file") not in probe_events.FILES or "stamp" not in told:
         return False
-    binary = rest.split(" ", 1)[0].rpartition(":")[0] if told["file"] == probe_events.FILES[1] else ""
+    binary = _binary(told)
     if told["stamp"] != stamp(binary):
         raise ProbeError(
             f"{name} was defined for another {'version of ' + binary if binary else 'kernel'}",

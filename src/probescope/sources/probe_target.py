@@ -73,10 +73,19 @@ def open_target(wanted: Wanted) -> DefinitionTarget:
             raise ProbeError(f"{wanted.binary} stands for {len(found)} files", hints=["name one of them"])
         if not wanted.live:
             ctx.arch = arch_of(found[0]) or ctx.arch
-        return ProgramTarget(os.path.realpath(found[0]), ctx, inlined=wanted.inlined, texts=texts, fetch=wanted.fetch)
+        return ProgramTarget(_plain(found[0]), ctx, inlined=wanted.inlined, texts=texts, fetch=wanted.fetch)
     from probescope.sources.probe_kernel import KernelTarget
 
     return KernelTarget(wanted, ctx, texts)
+
+
+def _plain(path: str) -> str:
+    """Without links, unless one of /proc leads to a file that has no name any more, or another one here."""
+    real = os.path.realpath(path)
+    try:
+        return real if os.path.samefile(real, path) else path
+    except OSError:
+        return path
 
 
 def arch_of(path: str) -> Arch | None:

@@ -112,7 +112,7 @@ def _similar(path: str, target: str, ctx: ResolveContext) -> list[str]:
 def _bare(target: str, ctx: ResolveContext) -> str:
     root = _root(ctx)
     if ctx.pid > 0:
-        for path, real in _mapped(ctx.pid):
+        for path, real in mapped(ctx.pid):
             name = os.path.basename(path)
             if name == target or (name.startswith((f"{target}.so", f"{target}-")) and ".so" in name):
                 return real
@@ -125,27 +125,38 @@ def _bare(target: str, ctx: ResolveContext) -> str:
     raise ProbeError(f"there is no library or program '{target}'", hints=hints)
 
 
-def _mapped(pid: int) -> Iterator[tuple[str, str]]:
+def mapped(pid: int) -> Iterator[tuple[str, str]]:
     """(path as the process sees it, path for us) of each file that the process has mapped executable."""
     root = procfs.root(pid)
     seen: set[tuple[int, int]] = set()
     for m in procfs.maps(pid):
         if m.executable and m.path.startswith("/") and (m.device, m.inode) not in seen:
             seen.add((m.device, m.inode))
-            link = f"/proc/{pid}/map_files/{m.start:x}-{m.end:x}"
-            yield m.path, link if m.deleted else mapped_file(root, m.path, m.inode)
+            yield m.path, file_of(pid, m, root)
+
+
+def file_of(pid: int, m: procfs.MapEntry, root: str | None = None) -> str:
+    """Where the file of a mapping lies for us: of one without a name, the link that still leads to it."""
+    if not m.deleted:
+        return mapped_file(procfs.root(pid) if root is None else root, m.path, m.inode)
+    try:
+        if host().inode(f"/proc/{pid}/exe")[1] == m.inode:
+            return f"/proc/{pid}/exe"
+    except OSError:
+        pass
+    return f"/proc/{pid}/map_files/{m.start:x}-{m.end:x}"
 
 
 def _everything(source: str, ctx: ResolveContext) -> list[str]:
     if ctx.pid > 0:
-        return [real for _, real in _mapped(ctx.pid)]
+        return [real for _, real in mapped(ctx.pid)]
     if source != "usdt":
         hints = ["name one process: -p PID", f"or a binary: {source}:/path/to/program:NAME"]
         raise ProbeError(f"{source}:* would mean every program of this machine", hints=hints)
     found: dict[tuple[int, int], str] = {}
     for pid in procfs.pids():
         try:
-            for _, real in _mapped(pid):
+            for _, real in mapped(pid):
                 _remember(found, real)
         except KernelError:  # a process of another user
             continue
@@ -164,9 +175,9 @@ def _remember(found: dict[tuple[int, int], str], path: str) -> None:
 def _expand(source: str, pattern: str, ctx: ResolveContext) -> list[str]:
     root = _root(ctx)
     if ctx.pid > 0:
-        mapped = [real for path, real in _mapped(ctx.pid) if matches(pattern, path)]
-        if mapped:
-            return mapped
+        matching = [real for path, real in mapped(ctx.pid) if matches(pattern, path)]
+        if matching:
+            return matching
     found: dict[tuple[int, int], str] = {}
     for folder in [""] if "/" in pattern else [*os.environ.get("PATH", "").split(":"), *libraries.FOLDERS]:
         where = _absolute(os.path.join(folder, pattern))

@@ -36,6 +36,14 @@ def test_what_is_forgotten_is_not_found() -> None:
     assert probe_remembered.names() == []
 
 
+def test_what_changed_since_is_of_no_use(folder) -> None:
+    remember("one", "two")
+    assert probe_remembered.usable(1) == ["probe_sh:two"]
+    kept = folder / "probescope" / "probes.json"
+    kept.write_text(kept.read_text().replace('"stamp": "', '"stamp": "1', 1))
+    assert probe_remembered.usable(8) == ["probe_sh:two"]
+
+
 def test_the_list_tells_of_them_beside_what_tracefs_has() -> None:
     """On stderr: what reads the list takes it for what is in the kernel."""
     remember("one")

@@ -44,18 +44,17 @@ def libraries(of: Program) -> Iterator[Program]:
 
 def of_process(pid: int) -> list[Program]:
     """Every file that a process has code of. Raises UsageError where it is gone or not ours to see."""
-    from probescope.kernel import procfs
+    from probescope.sources import targets
 
     out: dict[str, Program] = {}
     try:
-        maps = procfs.executable_maps(pid)
+        files = list(targets.mapped(pid))
     except OSError as e:
         raise UsageError(f"process {pid} cannot be looked at: {e.strerror}", hints=["pgrep -a NAME finds it"]) from e
-    root = "" if procfs.same_mounts(pid) else procfs.root(pid)
-    for m in maps:
-        if m.path.startswith("/") and m.path not in out:
+    for path, here in files:
+        if path not in out:
             try:
-                out[m.path] = Program(f"{root}{m.path}")
+                out[path] = Program(here)
             except ElfError:
                 continue
     if not out:
@@ -66,6 +65,7 @@ def of_process(pid: int) -> list[Program]:
 def mapped(pid: int, address: int) -> tuple[Program, int]:
     """The file that an address of a process lies in, and the file's own address. Raises UsageError."""
     from probescope.kernel import procfs
+    from probescope.sources import targets
 
     try:
         maps = procfs.maps(pid)
@@ -74,7 +74,7 @@ def mapped(pid: int, address: int) -> tuple[Program, int]:
     m = next((m for m in maps if m.start <= address < m.end and m.path.startswith("/")), None)
     if m is None:
         raise UsageError(f"process {pid} has no file mapped at {address:#x}", hints=[f"cat /proc/{pid}/maps"])
-    found = Program(f"{'' if procfs.same_mounts(pid) else procfs.root(pid)}{m.path}")
+    found = Program(targets.file_of(pid, m))
     virtual = found.file.virtual(address - m.start + m.offset)
     return found, virtual if virtual is not None else 0
 
