@@ -302,7 +302,12 @@ def error_text(e: Exception) -> str:
         hints.append("this is a bug in probescope: please report it with the command that led to it")
         hints.append("PROBESCOPE_DEBUG=1 shows where it happened")
     label = "\x1b[31mERROR\x1b[0m" if color else "ERROR"
-    return "".join([f"{label}: {text}\n", *(f"HINT: {h}\n" for h in hints)])
+    lines = [f": {text}\n", *(f"HINT: {h}\n" for h in hints)]
+    if sys.stderr is not None and sys.stderr.isatty():
+        from probescope.model.visible import visible
+
+        lines = [visible(line) for line in lines]  # names out of binaries and recordings are no commands
+    return label + "".join(lines)
 
 
 if __name__ == "__main__":

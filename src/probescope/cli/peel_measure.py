@@ -173,13 +173,31 @@ class Measuring:
         self.told: list[str] = []
 
     def look(self, what: Found, steps: Sequence[str]) -> list[Pane]:
-        """A pane for each step, in their order. Raises what sessions and graphs raise."""
+        """A pane for each step, in their order. Raises what sessions and graphs raise, UsageError where the process has
+        ended."""
+        try:
+            if not self._gone():
+                return self._looked(what, steps)
+        except ProbescopeError:
+            if not self._gone():
+                raise
+        hints = ["-p PID: another one; without -p all that run the file are looked at"]
+        raise UsageError(f"process {self.who.pid} has ended", hints=hints)
+
+    def _looked(self, what: Found, steps: Sequence[str]) -> list[Pane]:
         text = program.text(what, steps)
         maps = self._maps(text) if text else {}
         out: dict[str, Pane] = {s: panes.pane(what, s, maps, self.who) for s in TOGETHER if s in steps}
         if "calls" in steps:
             out["calls"] = self._calls(what)
+        if self._gone():
+            self.told.append(f"process {self.who.pid} ended meanwhile")
         return [out[s] for s in steps]
+
+    def _gone(self) -> bool:
+        from probescope.kernel import procfs
+
+        return bool(self.who.pid) and procfs.ended(self.who.pid)
 
     def _maps(self, text: str) -> dict[str, Any]:
         from probescope.api import Request, build
@@ -201,8 +219,11 @@ class Measuring:
 
     def _wait(self, session: Any) -> None:
         until = time.monotonic() + self.who.seconds if self.who.seconds else float("inf")
+        often = LOOK if self.who.pid or not self._signals else 60.0
         while session.running and not self.stop.is_set() and (left := until - time.monotonic()) > 0:
-            session.wait(min(left, LOOK if not self._signals else 60.0))
+            if self._gone():
+                return
+            session.wait(min(left, often))
 
     # --- calls
 

@@ -27,6 +27,15 @@ HOW = "install its debug symbols, or build it with -g; -F lists functions, $arg1
 DEBUG = "the kernel's debug symbols tell more: linux-image-{}-dbg, or -k VMLINUX"
 
 
+def _say(text: str) -> None:
+    """Names and lines come out of files: no terminal is to obey them."""
+    if sys.stdout.isatty():
+        from probescope.model.visible import visible
+
+        text = visible(text)
+    sys.stdout.write(text)
+
+
 def vars(args: argparse.Namespace, text: str) -> int:  # noqa: A001 - as the option is called
     from probescope.cli.probe_define import target
     from probescope.lang.probe.globs import name_filter
@@ -42,11 +51,11 @@ def vars(args: argparse.Namespace, text: str) -> int:  # noqa: A001 - as the opt
     if not spots:
         where.resolve(parse(text))  # which says why
         raise ProbeError(f"the debug information of {where.label} does not know {place}")
-    sys.stdout.write(f"Available variables at {text}\n")
+    _say(f"Available variables at {text}\n")
     for spot in spots:
-        sys.stdout.write(f"\t@<{_where(debug, spot)}>\n")
+        _say(f"\t@<{_where(debug, spot)}>\n")
         found = sorted(set(_visible(args, debug, spot, accepts)))
-        sys.stdout.write("".join(f"\t\t{line}\n" for line in found) or "\t\t(No matched variables)\n")
+        _say("".join(f"\t\t{line}\n" for line in found) or "\t\t(No matched variables)\n")
     return 0
 
 
@@ -64,7 +73,7 @@ def _parameters(args: argparse.Namespace, where: DefinitionTarget, text: str, ac
         raise ProbeError(f"{where.reason}: variables of {text} are not known", hints=hints)
     lines = sorted(f"{kind}\t{name}" for kind, name in found if accepts(name))
     shown = "".join(f"\t\t{line}\n" for line in lines) or "\t\t(No matched variables)\n"
-    sys.stdout.write(f"Available variables at {text}\n\t@<{text.strip()}+0>\n{shown}")
+    _say(f"Available variables at {text}\n\t@<{text.strip()}+0>\n{shown}")
     return 0
 
 
@@ -123,10 +132,10 @@ def line(args: argparse.Namespace, text: str) -> int:
     start = first + wanted.start
     shown = wanted.start if wanted.function or wanted.given else 0
     name = f"{wanted.function}@" if wanted.function else ""
-    sys.stdout.write(f"<{name}{path}:{shown}>\n")
+    _say(f"<{name}{path}:{shown}>\n")
     for number in range(max(start, 1), min(last, len(texts)) + 1):
         label = f"{number - first:7d}  " if number in known else " " * 9
-        sys.stdout.write(f"{label}{texts[number - 1]}\n")
+        _say(f"{label}{texts[number - 1]}\n")
     return 0
 
 
@@ -172,5 +181,5 @@ def funcs(args: argparse.Namespace, text: str) -> int:
         from probescope.debuginfo.demangle import demangle
 
         found = sorted({demangle(n) if n.startswith("_") else n for n in found})
-    sys.stdout.write("".join(f"{n}\n" for n in found if accepts(n)))
+    _say("".join(f"{n}\n" for n in found if accepts(n)))
     return 0

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from loops import run_here
 
 from probescope.cli.main import main
 from probescope.cli.peel import parse_steps
+from probescope.cli.peel_measure import Measuring
 from probescope.errors import ProbescopeError, UsageError
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="a C compiler is not installed")
@@ -233,3 +235,29 @@ async def _typed(shop: str, way: Path) -> None:
         await pilot.press("q")
     app.join()
     assert not app.busy or not app._busy.is_alive()  # type: ignore[union-attr]
+
+
+ONCE = "import sys; sys.stdin.readline()"
+
+
+def test_a_process_that_ends_is_told(
+    shop: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is looked at, which ends the look, and before: zeros of what is not there would be no answer."""
+    before = Measuring._wait
+    with subprocess.Popen([sys.executable, "-c", ONCE], stdin=subprocess.PIPE, text=True) as process:
+
+        def wait(self: Measuring, session: Any) -> None:
+            process.communicate("\n")
+            before(self, session)
+
+        monkeypatch.setattr(Measuring, "_wait", wait)
+        words = ["peel", "price", "-x", shop, "-p", str(process.pid), "--steps", "callers", "--seconds", "50"]
+        started = time.monotonic()
+        assert main(words) == 0
+    assert time.monotonic() - started < 50
+    found = capsys.readouterr()
+    assert f"process {process.pid} ended meanwhile" in found.err
+    assert "it was not called meanwhile" in found.out
+    assert main(words) == 2
+    assert f"process {process.pid} has ended" in capsys.readouterr().err

@@ -161,3 +161,16 @@ def test_what_the_kernel_declares() -> None:
     assert (name.kind, flags.kind, lost.lost) == ("text", "number", "cannot be read where it is entered")
     assert "uptr(args.filename)" in name.keys[1]
     assert "kptr(args.filename)" in name.keys[1]
+
+
+def test_a_function_that_nobody_called_is_told() -> None:
+    """Zeros alone would look like an answer."""
+    who = Who(pid=1, seconds=1.0)
+    for step, what in (
+        ("callers", "it was not called"),
+        ("args", "it was not called"),
+        ("returns", "no call returned"),
+    ):
+        made = panes.pane(FOUND, step, {}, who)
+        assert any(what in row.text for row in made.rows)
+        assert not any(row.go for row in made.rows)

@@ -21,6 +21,7 @@ MOST_ROWS, MOST_WAYS, MOST_FRAMES = 12, 4, 24
 MOST_TOLD = 100
 """Different values of one argument in a document."""
 ERRORS = 4095
+NOT_CALLED = "it was not called meanwhile: --seconds N looks longer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def _callers(found: Found, maps: Mapping[str, Any]) -> tuple[str, list[Row], dic
         rows.append(Row(f"{count:,} times on this way:"))
         rows += [_frame(f, found) for f in frames[:MOST_FRAMES]]
     rows += _more(len(ways), MOST_WAYS, "ways")
+    rows += [] if total else [Row(NOT_CALLED)]
     data = {
         "calls": total,
         "callers": [{"function": c.shown, "source": c.source, "file": c.go.binary if c.go else "", "calls": n} for c, n in who],  # noqa: E501
@@ -100,6 +102,8 @@ def _args(found: Found, maps: Mapping[str, Any]) -> tuple[str, list[Row], dict[s
         values = [[v, n] for v, n in counted[:MOST_TOLD]]
         data.append({"name": a.name, "declaration": a.text, "different": len(counted), "values": values})
         data[-1] |= {"lost": a.lost} if a.lost else {}
+    if found.arguments and not any(maps.get(f"@arg{i}") for i in range(len(found.arguments))):
+        rows.append(Row(NOT_CALLED))
     if not found.arguments:
         rows.append(Row("it has none, or nothing tells which"))
     how = "guessed from machine code" if found.guessed else "as declared"
@@ -114,6 +118,7 @@ def _returns(found: Found, maps: Mapping[str, Any]) -> tuple[str, list[Row], dic
     failed = sum(n for v, n in counted if _is_error(v, a))
     total = sum(n for _, n in counted)
     rows = _counts(counted, _range(a, maps.get("@returns") or {}))
+    rows = rows or [Row("no call returned meanwhile")]
     title = f"what it returns ({a.text}): {failed:,} of {total:,} are errors"
     values = [[v, n] for v, n in counted[:MOST_TOLD]]
     return title, rows, {"returns": total, "errors": failed, "different": len(counted), "values": values}
