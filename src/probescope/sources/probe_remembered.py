@@ -15,12 +15,14 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from probescope.errors import KernelError, ProbeError
 from probescope.kernel import tracefs
 from probescope.kernel.borrowed import Borrowed, others_at_work
+from probescope.kernel.filelock import FileLock
 from probescope.kernel.host import host
+from probescope.kernel.wholefile import whole_file
 from probescope.model.probe_found import ProbeEvent
 from probescope.sources import probe_events
 from probescope.sources.globs import matches
@@ -40,37 +42,47 @@ def path() -> str:
 
 
 def remember(events: Iterable[ProbeEvent]) -> None:
-    known = _load()
-    for e in events:
-        known.pop(e.name, None)  # the newest come last
-        file = probe_events.FILES[1] if e.found.path else probe_events.FILES[0]
-        known[e.name] = {"file": file, "stamp": stamp(e.found.path), "line": e.definition()}
-    _write(known)
+    with _alone():
+        known = _load()
+        for e in events:
+            known.pop(e.name, None)  # the newest come last
+            file = probe_events.FILES[bool(e.found.path)]
+            known[e.name] = {"file": file, "stamp": stamp(e.found.path), "line": e.definition()}
+        _write(known)
 
 
 def forget(pattern: str) -> list[str]:
     """Names of those that matched ``GROUP:EVENT`` or ``EVENT``, globs."""
     group, _, event = pattern.rpartition(":")
-    known = _load()
-    gone = [
-        n for n in known if matches(event or "*", n.partition(":")[2]) and matches(group or "*", n.partition(":")[0])
-    ]
-    if gone:
-        _write({n: told for n, told in known.items() if n not in gone})
+    with _alone():
+        known = _load()
+        gone = [
+            n
+            for n in known
+            if matches(event or "*", n.partition(":")[2]) and matches(group or "*", n.partition(":")[0])
+        ]
+        if gone:
+            _write({n: told for n, told in known.items() if n not in gone})
     return gone
 
 
-def _write(known: dict[str, dict[str, str]]) -> None:
-    target = path()
-    mine = f"{target}.{os.getpid()}"
-    try:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(mine, "w", encoding="utf-8") as f:
-            json.dump(dict(list(known.items())[-MOST:]), f, indent=1)
-        os.replace(mine, target)
-    except OSError:
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Of two runs at once one would forget what the other remembers."""
+    with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):
-            os.unlink(mine)
+            os.makedirs(os.path.dirname(path()), exist_ok=True)
+            held.enter_context(FileLock(f"{path()}.lock"))
+        yield
+
+
+def _write(known: dict[str, dict[str, str]]) -> None:
+    """The newest, as many as can be read again."""
+    kept = list(known.items())[-MOST:]
+    while len(text := json.dumps(dict(kept), indent=1).encode()) > _MOST_BYTES:
+        kept = kept[len(kept) // 4 + 1 :]
+    with contextlib.suppress(OSError), whole_file(path()) as f:
+        f.write(text)
 
 
 def _load() -> dict[str, dict[str, str]]:
