@@ -80,6 +80,7 @@ def test_no_more_is_kept_than_is_read(folder) -> None:
     """Many long definitions: the newest are remembered, and not none at all."""
     line = f"p:probe_sh/f /bin/sh:0x10 {' '.join(f'argument_{i}=%di:u64' for i in range(100))}"
     told = {"file": "uprobe_events", "stamp": "1:2:3", "line": line}
+    remember("one")
     probe_remembered._write({f"probe_sh:f{i}": told for i in range(900)})
     names = probe_remembered.names()
     assert 200 < len(names) < 900
