@@ -92,8 +92,10 @@ def refused(e: ProbeEvent, problem: KernelError) -> Exception:
     if problem.errno == 2 and not _there(FILES[1] if e.found.path else FILES[0]):
         return ProbeError("this kernel has no dynamic events for that: CONFIG_KPROBE_EVENTS, CONFIG_UPROBE_EVENTS")
     why = problem.where.rpartition("error: ")[2].strip()
-    if not why:
-        return unattachable([e]) or problem
+    if not why or "Failed to register" in why:  # which says nothing
+        told = unattachable([e])
+        if told is not None or not why:
+            return told or problem
     hints = [f"the definition was: {e.definition()}"]
     if "notrace" in why:
         hints.insert(0, f"{e.found.function} is marked notrace: its callers, or what it calls, can be probed")

@@ -278,9 +278,9 @@ class KernelTarget:
         names = kernel_functions.names()
         changed = [n for n in names if n.startswith(f"{name}.")][:3]
         hints = [f"the compiler changed it into {n}: probe that" for n in changed]
-        hints += [f"did you mean {n}?" for n in nearest_function(name, names)]
-        if not hints:
-            hints = [f"it may be inlined, or of a module that is not loaded; {HOW.format(host().release)}"]
+        hints += [f"did you mean {n}?" for n in nearest_function(name, names)][:2]
+        if self.debug is None and not changed:
+            hints.append(f"is it inlined, or of a module that is not loaded? {HOW.format(host().release)}")
         return ProbeError(f"there is no function {name} in the kernel", hints=hints)
 
     def function_names(self) -> list[str]:
