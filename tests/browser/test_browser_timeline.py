@@ -229,10 +229,8 @@ def test_keyboard_and_labels(timeline: Timeline) -> None:
     page.keyboard.press("p")
     timeline.until("probescope.app.state.get().pins.length", 1)
     assert "pinned" in timeline.said()
-    page.keyboard.press("Control+k")
-    page.keyboard.type("light")
     before = page.get_attribute("html", "data-theme")
-    page.keyboard.press("Enter")
+    timeline.command("light", "Dark or light")
     timeline.until("document.documentElement.dataset.theme !== " + json.dumps(before))
     page.keyboard.press("?")
     page.wait_for_selector("dialog.help")
@@ -270,9 +268,7 @@ def test_queries_become_tracks(timeline: Timeline, browser: Browser, url: str) -
     """The form for latencies writes SQL, whose rows are slices of a track: 1 ms from each wake-up to the thread's
     turn. It is part of the session."""
     page = timeline.page
-    page.keyboard.press("Control+k")
-    page.keyboard.type("plot a latency")
-    page.keyboard.press("Enter")
+    timeline.command("plot a latency", "Plot a latency")
     for label, value in (("from", "sched:sched_waking"), ("whose", "pid"), ("to the next", "sched:sched_switch")):
         page.locator(f".plot label:has(span:text-is('{label}')) select").select_option(value)
     page.locator(".plot label:has(span:text-is('with the same')) select").select_option("next_pid")

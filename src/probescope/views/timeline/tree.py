@@ -255,9 +255,8 @@ class _Branch:
         if not of.lstrip("-").isdigit() or len(of) > 12:
             return []
         makers_of = {"process": self._threads, "thread": self._nested, "cpu": self._of_cpu}
-        found = makers_of[kind](int(of)) if kind in makers_of else []
         depth = self._several + (3 if kind == "thread" else 2)
-        return [replace(t, parent=parent, depth=depth) for t in found]
+        return makers_of[kind](int(of), parent, depth) if kind in makers_of else []
 
     # --- groups
 
@@ -302,26 +301,30 @@ class _Branch:
 
     # --- below processes, threads and CPUs
 
-    def _threads(self, upid: int) -> list[Track]:
+    def _threads(self, upid: int, parent: str, depth: int) -> list[Track]:
         out = []
+        with_some = [set(table) for table in self._below.values() if table]
         for utid in self._threads_of.get(upid, []):
             tid, _, name = self.threads[utid]
-            below = sum(utid in table for table in self._below.values())
+            below = sum(utid in some for some in with_some)
             more = (("utid", utid + self._u), ("tid", tid))
             busy = self._ran.get(utid, 0) / self._length
-            out.append(Track(f"thread:{self._r}:{utid}", "thread", name, str(tid), None, 0, below, busy, tid, more))
+            track = f"thread:{self._r}:{utid}"
+            out.append(Track(track, "thread", name, str(tid), parent, depth, below, busy, tid, more))
         return sorted(out, key=SORTS["time"])
 
-    def _nested(self, utid: int) -> list[Track]:
+    def _nested(self, utid: int, parent: str, depth: int) -> list[Track]:
         return [
-            Track(f"{t}:{self._r}:{utid}", t, text, order=i, more=(("lanes", self._below[t][utid]),))
+            Track(f"{t}:{self._r}:{utid}", t, text, "", parent, depth, 0, 0.0, i, (("lanes", self._below[t][utid]),))
             for i, (t, text) in enumerate(NESTED.items())
             if utid in self._below[t]
         ]
 
-    def _of_cpu(self, cpu: int) -> list[Track]:
+    def _of_cpu(self, cpu: int, parent: str, depth: int) -> list[Track]:
+        letter = {"sample": "c"}
+        more = (("cpu", cpu),)
         return [
-            Track(f"{t}:{self._r}:{'c' if t == 'sample' else ''}{cpu}", t, text, order=i, more=(("cpu", cpu),))
+            Track(f"{t}:{self._r}:{letter.get(t, '')}{cpu}", t, text, "", parent, depth, 0, 0.0, i, more)
             for i, (t, text) in enumerate(OF_CPUS.items())
             if cpu in self._on_cpus[t]
         ]

@@ -141,6 +141,8 @@ def _infos(opened: Opened, kind: str, ids: Sequence[int], ticket: Ticket) -> dic
     if kind not in opened.asked.tables:
         return {}
     names = [c.name for c in opened.asked.tables[kind].columns if c.name not in _OWN]
+    if len(names) > 1 and names[-1] in ("text", "text_") and _of_texts(opened):
+        names.pop()  # the line that the fields before it were read from
     if not names:
         return {}
     sql = (
@@ -149,6 +151,10 @@ def _infos(opened: Opened, kind: str, ids: Sequence[int], ticket: Ticket) -> dic
     )
     found = opened.asked.query(sql, {"low": min(ids), "high": max(ids), "ids": list(ids)}, ticket.cursor())
     return {r[0]: info(names, r[1:]) for r in found.tuples()}
+
+
+def _of_texts(opened: Opened) -> bool:
+    return all(str(s.row["format"]).startswith("text") for s in opened.shown)
 
 
 def info(names: Sequence[str], values: Sequence[Any]) -> str:
