@@ -11,6 +11,7 @@ from probescope.cli.parsing import Parser
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
+    from probescope.views.timeline.guard import Address
     from probescope.views.timeline.opened import Opened
 
     Step = Callable[[int, int, str], None]
@@ -194,7 +195,7 @@ def _opened(files: list[tuple[str, int]], args: argparse.Namespace, step: Step) 
     return Opened(Asked(files, fresh=args.fresh, step=step, search=plain_search, memory=args.memory))
 
 
-def _tell(args: argparse.Namespace, url: str) -> bool:
+def _tell(args: argparse.Namespace, url: Address) -> bool:
     """Whether a browser was started."""
     if args.format == "json":
         import json
@@ -209,7 +210,7 @@ def _tell(args: argparse.Namespace, url: str) -> bool:
     return False
 
 
-def _browsed(args: argparse.Namespace, url: str) -> bool:
+def _browsed(args: argparse.Namespace, url: Address) -> bool:
     """In a thread of its own: there are browsers that come back only when they are closed. Those of a terminal cannot
     show the page."""
     import os
@@ -222,7 +223,7 @@ def _browsed(args: argparse.Namespace, url: str) -> bool:
         return False
 
     def opened() -> None:
-        webbrowser.open(url)
+        webbrowser.open(url.once)  # others see what a browser was started with
         _bounded(args.memory)  # not before: browsers reserve a lot
 
     threading.Thread(target=opened, daemon=True).start()

@@ -21,8 +21,10 @@ from loops import run_apart
 from timeline_fakes import Socket, busy, made, opened, page_of, serving, ws_of
 
 import probescope
+from probescope.cli import timeline
 from probescope.errors import FormatError, UsageError
 from probescope.views.timeline import wishes
+from probescope.views.timeline.guard import Address, Ticket
 from probescope.views.timeline.opened import Opened
 from probescope.views.timeline.protocol import decode
 from probescope.views.timeline.server import Offer, serve
@@ -63,6 +65,30 @@ def test_the_page_needs_the_token(url: str) -> None:
     assert status(base + "assets/app.js")[1] == "export {}"
     for none in ("assets/none.js", "assets/..%2f..%2findex.html", "assets/%2e%2e%2findex.html", "etc/passwd"):
         assert status(base + none)[0] == 404
+
+
+def test_a_browser_is_given_an_address_that_is_good_once(url: str) -> None:
+    """Every user sees what it was started with: who comes second is refused, and so is a page of another site."""
+    assert isinstance(url, Address)
+    assert url.partition("?token=")[2] not in url.once
+    assert status(url.once, Origin="http://evil.example")[0] == 403
+    assert status(url.once + "x")[0] == 403
+    code, text, _ = status(url.once)
+    assert (code, "<title>page" in text) == (200, True)
+    code, text, _ = status(url.once)
+    assert code == 403
+    assert "has printed" in text
+    assert status(url)[0] == 200
+
+
+def test_no_token_among_the_arguments_of_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: queue.Queue[str] = queue.Queue()
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("webbrowser.open", opened.put)
+    monkeypatch.setattr(timeline, "_bounded", lambda _: None)
+    url = Address.of(8000, "secret", Ticket())
+    assert timeline._tell(timeline.parser().parse_args(["x"]), url)
+    assert opened.get(timeout=20) == url.once
 
 
 @pytest.mark.parametrize("header", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}])

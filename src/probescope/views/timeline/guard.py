@@ -1,6 +1,7 @@
 """Who may ask the server: who knows the token, and asks by its own name, from its own page.
 
-The server listens on the loopback, where other users and pages of other sites can reach it. The token keeps out users;
+The server listens on the loopback, where other users and pages of other sites can reach it. The token keeps out users
+(and is never an argument of a browser, which they could see: that is given an address that is good for one request);
 the Host header keeps out pages whose name was made to mean the loopback (DNS rebinding); the Origin header keeps out
 pages that open a websocket, which browsers let anyone do.
 """
@@ -27,6 +28,36 @@ HEADERS = {
 
 def new_token() -> str:
     return secrets.token_urlsafe(24)
+
+
+class Address(str):
+    """Of the page, with the token. ``once``: for a browser, the same with a ticket."""
+
+    __slots__ = ("once",)
+    once: str
+
+    @staticmethod
+    def of(port: int, token: str, ticket: Ticket) -> Address:
+        base = f"http://127.0.0.1:{port}/"
+        made = Address(f"{base}?token={token}")
+        made.once = f"{base}?once={ticket.word}"
+        return made
+
+
+class Ticket:
+    """A word that opens the page for the first who has it."""
+
+    def __init__(self) -> None:
+        self.word = new_token()
+        self._good = True
+
+    def taken(self, given: str) -> bool:
+        good = self._good and hmac.compare_digest(given.encode("utf-8", "replace"), self.word.encode())
+        self._good = self._good and not good
+        return good
+
+
+USED = "403: this address was good for one request: open the one that probescope timeline has printed\n"
 
 
 def refused(token: str, port: int, *, given: str | None, host: str, origin: str | None) -> str:

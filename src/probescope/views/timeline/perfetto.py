@@ -36,7 +36,7 @@ def folder() -> str:
     return found
 
 
-def serve(trace: str, ready: Callable[[str], object], port: int = 0) -> None:
+def serve(trace: str, ready: Callable[[guard.Address], object], port: int = 0) -> None:
     """Until SIGINT, SIGTERM or SIGHUP. Raises UsageError."""
     from probescope.views.timeline.server import INSTALL as SERVER
 
@@ -50,9 +50,10 @@ class _Perfetto:
     def __init__(self, root: str, trace: str) -> None:
         self._root, self._trace = os.path.realpath(root), trace
         self._token = guard.new_token()
+        self._browser = guard.Ticket()
         self._port = 0
 
-    async def run(self, ready: Callable[[str], object], port: int) -> None:
+    async def run(self, ready: Callable[[guard.Address], object], port: int) -> None:
         from aiohttp import web
 
         end = asyncio.Event()
@@ -67,7 +68,7 @@ class _Perfetto:
             except OSError as e:
                 raise UsageError(f"cannot listen on port {port}: {e.strerror}", hints=["--port 0"]) from e
             self._port = runner.addresses[0][1]
-            ready(f"http://127.0.0.1:{self._port}/?token={self._token}")
+            ready(guard.Address.of(self._port, self._token, self._browser))
             await end.wait()
         finally:
             await runner.cleanup()
@@ -77,6 +78,10 @@ class _Perfetto:
 
         name, cookie = request.match_info["name"], f"probescope{self._port}"
         given = request.query.get("token") or request.cookies.get(cookie, "")
+        if "once" in request.query and not name:
+            if not self._browser.taken(request.query["once"]):
+                return web.Response(status=403, text=guard.USED, headers=HEADERS)
+            given = self._token
         host, origin = request.headers.get("Host", ""), request.headers.get("Origin")
         why = guard.refused(self._token, self._port, given=given, host=host, origin=origin)
         if why:

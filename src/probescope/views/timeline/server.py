@@ -56,7 +56,7 @@ class Offer:
     page. ``wishes``: the page says what is recorded, instead of ``opening``."""
 
     opening: Callable[[Step], Opened]
-    ready: Callable[[str], object]
+    ready: Callable[[guard.Address], object]
     step: Step = lambda *_: None
     port: int = 0
     token: str = ""
@@ -81,6 +81,7 @@ class Server:
     def __init__(self, offer: Offer) -> None:
         self._offer = offer
         self._token = offer.token or guard.new_token()
+        self._browser = guard.Ticket()
         self._page = files.page(offer.folder)
         self._assets = files.assets(offer.folder)
         self._port = 0
@@ -123,7 +124,7 @@ class Server:
             assert self._early is not None
             self._opened: asyncio.Future[Opened] = asyncio.wrap_future(self._early)
             self._failure = asyncio.Event()
-            self._expected = self._offer.ready(f"http://127.0.0.1:{self._port}/?token={self._token}") is True
+            self._expected = self._offer.ready(guard.Address.of(self._port, self._token, self._browser)) is True
             ended: asyncio.Future[Any] = asyncio.ensure_future(self._end.wait())
             await asyncio.wait({ended, self._opened}, return_when=asyncio.FIRST_COMPLETED)
             if self._opened.done():
@@ -301,9 +302,19 @@ class Server:
     async def _index(self, request: web.Request) -> web.Response:
         from aiohttp import web
 
+        once = request.query.get("once")
+        if once is not None:
+            return self._refused(request, None) or self._let_in(once)
         refused = self._refused(request, request.query.get("token", ""))
         body = web.Response(body=self._page, content_type="text/html", charset="utf-8", headers=guard.HEADERS)
         return refused or body
+
+    def _let_in(self, once: str) -> web.Response:
+        from aiohttp import web
+
+        if not self._browser.taken(once):
+            return web.Response(status=403, text=guard.USED, headers=guard.HEADERS)
+        return web.Response(status=303, headers={**guard.HEADERS, "Location": f"/?token={self._token}"})
 
     async def _asset(self, request: web.Request) -> web.StreamResponse:
         from aiohttp import web
