@@ -9,7 +9,7 @@ from probescope.errors import ScriptError
 from probescope.frozen import dataclass, replace
 from probescope.model.arch import Arch
 from probescope.model.capture import Capture
-from probescope.model.fetch import Absolute, Deref, Fetch, Known, Register, Symbol
+from probescope.model.fetch import Absolute, Deref, Fetch, FetchArg, Known, Register, Symbol, behind
 from probescope.model.probe_def import ArgDef, Element, Member, ProbeDef, Star, Var
 from probescope.model.probe_found import FoundArg
 from probescope.model.types import TypeTable
@@ -24,7 +24,7 @@ class Surroundings:
     """What an argument may ask for at a place. ``entry``: a function is entered there; ``ret``: it returns there.
     ``every``: names of all variables, or of the parameters alone. ``static``: memory of a symbol of a binary; ``None``
     for the kernel, which finds its symbols itself. ``capture``: of values that are more than a number. ``result``:
-    what the function returns."""
+    what the function returns. ``operands``: arguments of a USDT probe, where ``$argN`` are those."""
 
     arch: Arch
     variables: Variables
@@ -35,6 +35,7 @@ class Surroundings:
     static: Callable[[str], Fetch] | None = None
     capture: Callable[[Value], Capture | None] | None = None
     result: Result | None = None
+    operands: tuple[FoundArg | None, ...] | None = None
 
 
 def arguments(d: ProbeDef, around: Surroundings) -> tuple[tuple[FoundArg, ...], tuple[str, ...]]:
@@ -48,11 +49,22 @@ def arguments(d: ProbeDef, around: Surroundings) -> tuple[tuple[FoundArg, ...], 
             continue
         try:
             assert a.x is not None
-            out.append(chains.argument(replace(a, x=leaf(a.x, around))))
+            out.append(_operand(a, around) or chains.argument(replace(a, x=leaf(a.x, around))))
         except CannotFetch as e:
             span = e.x.span if e.x is not None and e.x.span.line else a.span
             raise ScriptError([Diagnostic("error", e.what, span, e.hints, d.source)]) from None
     return tuple(out), tuple(lost)
+
+
+def _operand(a: ArgDef, around: Surroundings) -> FoundArg | None:
+    """An argument of a USDT probe by its number, with the size that its note tells, or the text that it points to."""
+    if around.operands is None or not isinstance(a.x, Known) or a.x.kind != "argN":
+        return None
+    x, kind = leaf(a.x, around), a.type
+    if kind is not None:
+        return FoundArg(FetchArg(a.name, behind(x) if kind.is_text else x, kind))
+    found = around.operands[a.x.number - 1]
+    return found and replace(found, fetch=replace(found.fetch, name=a.name or found.fetch.name))
 
 
 class _Guarded:
@@ -113,7 +125,15 @@ def _register(x: Fetch, name: str, arch: Arch) -> Fetch:
 
 
 def _argument(x: Fetch, n: int, around: Surroundings) -> Fetch:
-    """By the calling convention."""
+    """By the calling convention; of a USDT probe by its note."""
+    if around.operands is not None:
+        found = around.operands[n - 1] if n <= len(around.operands) else None
+        if found is None:
+            known = (
+                f"it has {len(around.operands)} arguments" if n > len(around.operands) else "it is in no place for that"
+            )
+            raise CannotFetch(f"$arg{n} cannot be had: {known}", x=x)
+        return found.fetch.x
     if not around.entry or around.ret:
         raise CannotFetch(f"$arg{n} is there only where a function is entered", x=x)
     registers = around.arch.arg_regs

@@ -293,8 +293,9 @@ class ProgramTarget:
             raise ProbeError(f"{self.label} has no USDT probe {place}", hints=hints)
         out = []
         for p in wanted:
-            args, lost = arguments(d, self._around(d, Spot(p.address, "", p.address)))
-            own = () if args else tuple(_operand(f) for f in p.args if f is not None)
+            own = tuple(_operand(f, n) if f is not None else None for n, f in enumerate(p.args, 1))
+            around = replace(self._around(d, Spot(p.address, "", p.address)), entry=False, operands=own)
+            args, lost = arguments(d, around)
             _, offset = self.binary.elf.in_file(p.pc)
             counter = self.binary.elf.in_file(p.semaphore)[1] if p.semaphore else 0
             out.append(
@@ -303,7 +304,7 @@ class ProgramTarget:
                     "",
                     offset,
                     False,
-                    tuple(a for a in own if a) or args,
+                    args or (() if d.args else tuple(a for a in own if a)),
                     p.name,
                     address=p.address,
                     ref_ctr=counter,
@@ -330,15 +331,16 @@ def at_each(spots: list[Spot], find: Callable[[Spot], FoundProbe]) -> list[Found
     return [replace(f, lost=(*f.lost, *lost)) if not i else f for i, f in enumerate(out)]
 
 
-def _operand(f: Field) -> FoundArg | None:
+def _operand(f: Field, number: int) -> FoundArg | None:
     """An argument of a USDT probe, as its note tells."""
+    name = f"arg{number}"
     match f.where:
-        case Reg(name=name, size=size, signed=signed):
-            return FoundArg(FetchArg(f.name, Register(name), FetchType("s" if signed else "u", 8 * size)), f.type)
+        case Reg(name=register, size=size, signed=signed):
+            return FoundArg(FetchArg(name, Register(register), FetchType("s" if signed else "u", 8 * size)), f.type)
         case RegMem(reg=reg, offset=offset, size=size, signed=signed, index="") if reg:
-            return FoundArg(FetchArg(f.name, Deref(Register(reg), offset), FetchType("s" if signed else "u", 8 * size)))
+            return FoundArg(FetchArg(name, Deref(Register(reg), offset), FetchType("s" if signed else "u", 8 * size)))
         case Constant(value=value):
-            return FoundArg(FetchArg(f.name, Immediate(value), None), f.type)
+            return FoundArg(FetchArg(name, Immediate(value), FetchType("s" if value < 0 else "u", 64)), f.type)
         case _:
             return None
 

@@ -85,6 +85,22 @@ def test_arguments_have_their_values(way: str, tmp_path: Path) -> None:
     assert text == f"2 {path}|{many}|79 79|3 three|{many}|82 82|"
 
 
+def test_definitions_take_arguments_of_marks(tmp_path: Path) -> None:
+    """By their numbers, with the size and sign that the mark's note tells, or as the text that one points to; all of
+    them where none is asked for. ``$arg1`` is not what a function that was entered there would have."""
+    if why := missing("gcc"):
+        pytest.skip(why)
+    path = compiled(tmp_path, "gcc -O2")
+    probe = [sys.executable, "-m", "probescope", "probe", "-q", "-x", path]
+    wanted = ["%sdt_app:many $arg2 text=$arg6:string whole=+0($arg6):string", "%sdt_app:global"]
+    done = subprocess.run([*probe, *wanted, "--", path], capture_output=True, text=True, check=False)
+    rows = [line.partition(") ")[2] for line in done.stdout.splitlines() if ": sdt_app:" in line]
+    assert rows[0] == 'arg2=-3 text="abcde" whole="abcde"', done.stderr
+    assert rows[1].startswith("arg1=77 arg2=")
+    done = subprocess.run([*probe, "-D", "%sdt_app:bare $arg1"], capture_output=True, text=True, check=False)
+    assert "$arg1 cannot be had: it has 0 arguments" in done.stderr
+
+
 def test_arguments_of_a_lazy_mark_are_made_for_listeners(tmp_path: Path) -> None:
     """Protects semaphores: nothing is evaluated without a tracer, all is while one is there."""
     if why := missing("gcc"):

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from tests.support.marked_program import compiled
 from tests.support.probe_program import build
 
 pytestmark = pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
@@ -104,3 +105,14 @@ def test_functions(programs):
     assert {"main", "work", "name_of"} <= names <= set(theirs.splitlines())
     theirs, ours = both(programs["fast"], "-F", "w*|name_*")
     assert ours == theirs == "name_of\nwork\n"
+
+
+def test_marks_in_programs(tmp_path, monkeypatch):
+    """Places, semaphores and arguments of USDT probes. perf finds those of files that are in its cache."""
+    path = compiled(tmp_path, "gcc -O2")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    subprocess.run(["perf", "buildid-cache", "--add", path], check=True, timeout=60)
+    for mark in ("global", "whole__begin", "bare"):
+        theirs, ours = both(path, "-D", f"%sdt_app:{mark}")
+        assert theirs.startswith(f"p:sdt_app/{mark} ")
+        assert ours == theirs
