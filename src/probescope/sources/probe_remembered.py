@@ -15,7 +15,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 
 from probescope.errors import KernelError, ProbeError
 from probescope.kernel import tracefs
@@ -67,7 +67,7 @@ def forget(pattern: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
+def _alone() -> Generator[None]:
     """Of two runs at once one would forget what the other remembers."""
     with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):
