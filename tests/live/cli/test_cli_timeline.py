@@ -323,6 +323,7 @@ def test_what_is_being_recorded_is_shown_and_stays(tmp_path: Path) -> None:
     with probescope.open(str(kept)) as recording:
         assert recording.query("select count(*) from event").value() == last["recordings"][0]["events"]
     assert glob.glob(f"{tmp_path}/probescope[-_]*") == []
+    assert kept.stat().st_mode & 0o777 == 0o600  # as any recording's
 
 
 def test_a_killed_server_leaves_nothing_to_the_next_program(recording: Path, tmp_path: Path) -> None:

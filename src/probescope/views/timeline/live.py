@@ -25,6 +25,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 from probescope.errors import ProbescopeError, SessionError
 from probescope.kernel.piped import PATIENCE_S, Piped
 from probescope.kernel.scratch import scratch_prefix
+from probescope.kernel.wholefile import private
 from probescope.views.timeline.names import Names
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Live:
 
     def start(self) -> None:
         """Raises OSError where the file cannot be written."""
-        out = open(self._path, "wb", buffering=0)  # noqa: SIM115 - the thread that copies closes it
+        out = open(self._path, "wb", buffering=0, opener=private)  # noqa: SIM115 - the thread that copies closes it
         command = [sys.executable, "-m", "probescope", "record", "-q", "-o", "-", *self._options]
         self._recorder = Piped(command)
         self._copying = threading.Thread(target=_copied, args=(self._recorder.out, out), daemon=True)

@@ -29,6 +29,7 @@ from probescope.views.timeline.talk import Talk, sent
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from probescope.store.lod.opened import Levels
     from probescope.views.timeline.live import Live
     from probescope.views.timeline.opened import Shown
     from probescope.views.timeline.wishes import Wishes
@@ -88,7 +89,7 @@ class Server:
         self._answering = ThreadPoolExecutor(ANSWERING, "answers")
         self._querying = ThreadPoolExecutor(ANSWERING, "queries")
         self._making = ThreadPoolExecutor(1, "levels")
-        self._made: dict[tuple[int, str], asyncio.Future[None]] = {}
+        self._made: dict[tuple[Levels, str], asyncio.Future[None]] = {}
         self._sockets: set[web.WebSocketResponse] = set()
         self._tickets: set[Ticket] = set()
         self._retired: list[Opened] = []
@@ -263,7 +264,7 @@ class Server:
             opened.close()
 
     def _wanted(self, shown: Shown, family: str) -> asyncio.Future[None]:
-        key = (id(shown), family)
+        key = (shown.levels, family)
         if key not in self._made:
             made = self._loop.run_in_executor(self._making, shown.levels.make, family, self._step)
             made.add_done_callback(lambda f: f.cancelled() or f.exception())  # who waits for it hears of it
