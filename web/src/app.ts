@@ -57,6 +57,7 @@ export class App {
   /** What was picked in the list of events itself, which need not follow. */
   fromList: Picked | null = null;
   private laidOut = false;
+  private pictured = false;
   private hashTimer = 0;
 
   constructor(
@@ -152,6 +153,10 @@ export class App {
     if (!this.laidOut) this.layout();
     if (this.motion.step(now)) this.clock.ask();
     for (const paint of this.painters) paint(now);
+    if (!this.pictured && this.tiles.any && !this.tiles.waiting) {
+      this.pictured = true;
+      performance.mark("picture"); // when everything on the screen was drawn first
+    }
   }
 
   private layout(): void {

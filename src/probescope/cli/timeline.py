@@ -57,6 +57,9 @@ def parser() -> Parser:
 
 
 def main(argv: list[str]) -> int:
+    import os
+
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts in half the time
     before, command = _parted(argv)
     args = parser().parse_args(before)
     if not 0 <= args.port < 1 << 16:

@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from probescope.diagnostics import NOWHERE, Diagnostic, Source, Span, nearest
@@ -19,11 +20,20 @@ T = TypeVar("T")
 INSTALL = "pip install 'probescope[tables]'"
 
 
+def engine() -> Any:
+    """DuckDB without its Python package, which has nothing that is used here but takes most of the time to import.
+    Raises ModuleNotFoundError."""
+    try:
+        return import_module("_duckdb")
+    except ModuleNotFoundError:  # older ones keep it inside
+        return import_module("duckdb")
+
+
 def connect(path: str = ":memory:", *, memory: str = "1GB", temporary: str = "") -> duckdb.DuckDBPyConnection:
     """``memory``: most that DuckDB uses. ``temporary``: the folder for what does not fit. Nothing is fetched from the
     network, and no extension is loaded. Raises UsageError where DuckDB is not installed."""
     try:
-        import duckdb
+        engine()
     except ModuleNotFoundError:
         raise UsageError("tables are DuckDB's, which is not installed", hints=[INSTALL]) from None
     settings: dict[str, str | bool | int | float | list[str]] = {
@@ -34,7 +44,8 @@ def connect(path: str = ":memory:", *, memory: str = "1GB", temporary: str = "")
     }
     if temporary:
         settings["temp_directory"] = temporary
-    return duckdb.connect(path, config=settings)
+    db: duckdb.DuckDBPyConnection = engine().connect(path, config=settings)
+    return db
 
 
 def interruptible(db: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
@@ -70,28 +81,25 @@ def interruptible(db: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
 @contextmanager
 def told(text: str = "", known: Callable[[str], Iterable[str]] = lambda _: ()) -> Generator[None, None, None]:
     """DuckDB's errors as ours. ``text``: the query; ``known``: names that a word may be meant for."""
-    import duckdb
-
     try:
         yield
-    except duckdb.Error as e:
+    except engine().Error as e:
         raise error_of(e, text, known) from None
     except MemoryError:
         raise _too_much() from None
 
 
 def error_of(e: duckdb.Error, text: str, known: Callable[[str], Iterable[str]] = lambda _: ()) -> ProbescopeError:
-    import duckdb
-
+    known_errors = engine()
     found = _fields(str(e))
     message = str(found.get("exception_message", "")) or str(e).split("\n\n")[0]
-    if isinstance(e, duckdb.OutOfMemoryException):
+    if isinstance(e, known_errors.OutOfMemoryException):
         return _too_much()
-    if isinstance(e, duckdb.InterruptException):
+    if isinstance(e, known_errors.InterruptException):
         return LimitError("the query was interrupted")
-    if isinstance(e, duckdb.PermissionException):
+    if isinstance(e, known_errors.PermissionException):
         return _refused(message)
-    if isinstance(e, duckdb.IOException) and not text:
+    if isinstance(e, known_errors.IOException) and not text:
         return UsageError(message.splitlines()[0])
     first, *more = message.splitlines()
     hints = _hints(found, more, known)

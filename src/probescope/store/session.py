@@ -21,7 +21,7 @@ from probescope.errors import UsageError
 from probescope.kernel.scratch import scratch_prefix
 from probescope.store import library
 from probescope.store.columns import NS, Column, Table, literal, quoted
-from probescope.store.duck import check, connect, interruptible, meant, told
+from probescope.store.duck import check, connect, engine, interruptible, meant, told
 from probescope.store.parts import Part
 from probescope.store.result import Result
 from probescope.store.schema import BY_NAME, FIELDS, RECORDING, TABLES
@@ -92,10 +92,8 @@ class Stores:
 
     def interrupt(self) -> None:
         """Ends the queries that run, from another thread."""
-        import duckdb
-
         for cursor in tuple(self._cursors):
-            with suppress(duckdb.ConnectionException):  # it is closed, and somebody still has it
+            with suppress(engine().ConnectionException):  # it is closed, and somebody still has it
                 cursor.interrupt()
 
     def write_parquet(self, sql: str, file: BinaryIO) -> int:

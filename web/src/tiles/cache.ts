@@ -97,6 +97,11 @@ export class Tiles {
     this.pump();
   }
 
+  /** Whether there is any. */
+  get any(): boolean {
+    return this.here.size > 0;
+  }
+
   get waiting(): number {
     return this.coming.size;
   }

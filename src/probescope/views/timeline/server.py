@@ -78,6 +78,20 @@ def serve(offer: Offer) -> None:
         server.give_up()
 
 
+def _quickly() -> Any:
+    """The server of aiohttp, which reads all certificates of the machine when it is imported, for a client that nobody
+    has here: a third of the time that this takes."""
+    import ssl
+
+    known = ssl.create_default_context
+    setattr(ssl, "create_default_context", lambda *_: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))  # noqa: B010
+    try:
+        from aiohttp import web
+    finally:
+        setattr(ssl, "create_default_context", known)  # noqa: B010
+    return web
+
+
 class Server:
     def __init__(self, offer: Offer) -> None:
         self._offer = offer
@@ -107,8 +121,7 @@ class Server:
         self._over = True
 
     async def run(self) -> None:
-        from aiohttp import web
-
+        web = _quickly()
         self._loop = asyncio.get_running_loop()
         self._runs = True
         self.begin()
