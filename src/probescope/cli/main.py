@@ -105,6 +105,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code. Never raises for anything a user can do."""
     args = named(sys.argv) if argv is None else list(argv)
     _open_standard_streams()
+    if argv is None:
+        _take_every_character()
     code = guarded(lambda: _dispatch(args, signals=argv is None))
     if argv is None and "signal" in sys.modules:
         from signal import SIG_IGN, SIGINT, signal
@@ -134,6 +136,27 @@ def _open_standard_streams() -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
+def _take_every_character() -> None:
+    """Names of files and tasks are any bytes, and go out as those; what the locale has no letter for (bars of a chart)
+    goes out by its number. As it is, Python ends at either, but in the locales C and C.UTF-8."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None and sys.stdout.errors in ("strict", "surrogateescape"):
+        from codecs import register_error
+
+        register_error("probescope", _anyhow)
+        reconfigure(errors="probescope")
+
+
+def _anyhow(e: UnicodeError) -> tuple[bytes, int]:
+    if not isinstance(e, UnicodeEncodeError):
+        raise e
+    out = b""
+    for c in e.object[e.start : e.end]:
+        raw = 0xDC80 <= ord(c) <= 0xDCFF  # a byte that was no UTF-8, by surrogateescape
+        out += bytes([ord(c) & 0xFF]) if raw else ascii(c)[1:-1].encode()
+    return out, e.end
 
 
 def _dispatch(args: list[str], signals: bool = False) -> int:

@@ -254,8 +254,8 @@ def _opened(args: argparse.Namespace) -> TextIO:
         return sys.stderr
     try:
         if args.log_fd:
-            return open(args.log_fd, "w", encoding="utf-8", closefd=False)
-        return open(args.output, "a" if args.append else "w", encoding="utf-8")
+            return open(args.log_fd, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+        return open(args.output, "a" if args.append else "w", encoding="utf-8", errors="surrogateescape")
     except OSError as e:
         name = args.output or f"to the descriptor {args.log_fd}"
         raise UsageError(f"cannot write {name}: {e.strerror}") from e
