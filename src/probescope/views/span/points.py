@@ -22,7 +22,9 @@ MOST_POINTS = 32
 MOST_COPIES = 64
 _LINE = re.compile(r"(?P<path>[^:]*\.[A-Za-z+]{1,4}):(?P<line>\d{1,7})\Z")
 _FUNCTION = re.compile(r"(?P<name>[A-Za-z_$][\w.$]*)(?P<more>\+(?:0x[0-9a-fA-F]+|\d+))?(?P<back>%return)?\Z")
-_OF_FILE = re.compile(r"(?P<name>[A-Za-z_$][^%\"]*?)(?P<more>\+(?:0x[0-9a-fA-F]+|\d+))?(?P<back>%return)?\Z")
+_OF_FILE = re.compile(
+    r"(?P<name>[A-Za-z_$(<~](?:operator%=?|[^%\"])*?)(?P<more>\+(?:0x[0-9a-fA-F]+|\d+))?(?P<back>%return)?\Z"
+)
 """Also ``ns::f(int)`` of C++ and ``main.(*T).Run`` of Go."""
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{1,16}\Z")
 
