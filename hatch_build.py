@@ -28,6 +28,7 @@ MODULES = (
     "probescope/formats/perfdata/chain.py",
     "probescope/formats/perfdata/heaps.py",
     "probescope/formats/tracing/rows.py",
+    "probescope/collect/recorded/steps.py",
 )
 NEEDED = ["mypy>=2.4", "setuptools>=65", "librt>=0.17"]
 PAGE = "probescope/views/timeline/page"

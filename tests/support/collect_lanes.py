@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from probescope.collect.recorded.grounds import Grounds
-from probescope.collect.recorded.lanes import USER, Dumps, Walk
+from probescope.collect.recorded.lanes import USER, Dumps, Walk, Walked
 from probescope.collect.recorded.past import Registers
 from probescope.debuginfo.eh_index import FrameIndex
 from probescope.debuginfo.elf import ElfFile
@@ -35,17 +35,28 @@ def walked(
     where: Grounds, dumps: Sequence[bytes], registers: Sequence[dict[int, int]], spaces: Sequence[int] = ()
 ) -> list[list[int]]:
     """The frames of each; ``registers`` by DWARF's numbers, 7 being where the dump begins."""
+    stacks, first, _ = prepared(dumps, registers)
+    found = Walk(where, stacks, first, np.array(spaces or [0] * len(dumps), np.int32)).run()
+    return split(found)
+
+
+def prepared(dumps: Sequence[bytes], registers: Sequence[dict[int, int]]) -> tuple[Dumps, Registers, bytes]:
+    """As they are walked, and the bytes that all dumps lie in."""
     padded = [d + bytes(-len(d) % 8) for d in dumps]
-    words = np.frombuffer(b"".join(padded) + bytes(8), np.uint64)
+    data = b"".join(padded) + bytes(8)
     sizes = np.array([len(d) for d in dumps], np.uint64)
     ends = np.cumsum([len(p) // 8 for p in padded])
     starts = (ends - [len(p) // 8 for p in padded]).astype(np.uint64)
     numbers = sorted({*registers[0], 6, 7, 16})
     values = np.array([r.get(k, 0) for r in registers for k in numbers], np.uint64)
     first = Registers(values, np.arange(len(dumps)) * len(numbers), {k: i for i, k in enumerate(numbers)})
-    where_of = np.array(spaces or [0] * len(dumps), np.int32)
-    found = Walk(where, Dumps(words, starts, sizes, first.column(7)), first, where_of).run()
-    out, at = [], 0
+    return Dumps(np.frombuffer(data, np.uint64), starts, sizes, first.column(7)), first, data
+
+
+def split(found: Walked) -> list[list[int]]:
+    """The frames of each stack."""
+    out: list[list[int]] = []
+    at = 0
     for count in found.count.tolist():
         assert found.frames[at] == USER
         out.append(found.frames[at + 1 : at + 1 + count].tolist())

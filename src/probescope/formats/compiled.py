@@ -6,10 +6,10 @@ from importlib import import_module
 from types import ModuleType
 
 
-def compiled(name: str) -> ModuleType | None:
-    """A module below ``formats``; None where nobody compiled it, or where librt is not, which such code needs."""
+def compiled(name: str, room: str = "formats") -> ModuleType | None:
+    """A module below ``room``; None where nobody compiled it, or where librt is not, which such code needs."""
     try:
-        module = import_module(f"probescope.formats.{name}")
+        module = import_module(f"probescope.{room}.{name}")
     except (ImportError, ValueError):  # ValueError: a librt of another age
         return None
     return None if str(module.__file__).endswith(".py") else module

@@ -11,7 +11,7 @@ numpy itself is not imported here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from probescope.frozen import dataclass, field
@@ -68,6 +68,8 @@ class Ragged:
     values: Column
     start: Column
     size: Column
+    source: Callable[[], tuple[bytes, int] | None] | None = None
+    """Where ``values`` lie in bytes that compiled loops can read, and from which one on, if they do: not to be kept."""
 
     def piece(self, i: int) -> Column:
         at = int(self.start[i])

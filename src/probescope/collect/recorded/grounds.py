@@ -55,11 +55,14 @@ class Grounds:
         self._ends: Column = np.zeros(0, np.uint64)
         self._shifts: Column = np.zeros(0, np.uint64)
         self._ruled: Column = np.zeros(0, np.bool_)
+        self.generation = 0
+        """Of what ``bases`` gives: with another one nothing of before means anything."""
         self._forget()
 
     def _forget(self) -> None:
         import numpy as np
 
+        self.generation += 1
         self._seen = np.full(1 << SEEN_BITS, _MASK, np.uint64)  # no key: addresses end before
         self._seen_rules = np.zeros(1 << SEEN_BITS, np.int32)
 

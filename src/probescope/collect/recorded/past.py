@@ -46,6 +46,9 @@ class Registers:
     def __init__(self, values: Column, start: Column, places: dict[int, int]) -> None:
         self._values, self._start, self._places = values, start, places
 
+    def only(self, which: Column) -> Registers:
+        return Registers(self._values, self._start[which], self._places)
+
     def column(self, number: int) -> Column:
         found: Column = self._values[self._start + self._places[number]]
         return found

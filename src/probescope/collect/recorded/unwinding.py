@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from probescope.collect.recorded.quick import Quick
     from probescope.debuginfo.symbolize import AddressSpace
 
     Column = np.ndarray[Any, Any]
@@ -44,6 +45,7 @@ class Unwinder:
     def __init__(self, recording: Recording, spaces: Sequence[AddressSpace], files: Files) -> None:
         self._recording, self._spaces, self._files = recording, spaces, files
         self._known: Grounds | None = None
+        self._quick: Quick | None = None
         self.cut = 0
         self.unwound = 0
 
@@ -54,6 +56,14 @@ class Unwinder:
             name = {"arm64": "aarch64"}.get(self._recording.machine.arch, self._recording.machine.arch)
             self._known = Grounds(self._spaces, self._files, MACHINES.get(name, X86_64))
         return self._known
+
+    @property
+    def _quickly(self) -> Quick:
+        from probescope.collect.recorded.quick import Quick
+
+        if self._quick is None:
+            self._quick = Quick(self._grounds)
+        return self._quick
 
     def batch(self, batch: EventBatch, spaces: Column) -> EventBatch:
         """The batch with whole stacks; ``spaces``: index of each event's address space."""
@@ -89,6 +99,7 @@ class Unwinder:
         assert bytes_ is not None
         words = bytes_.values[: len(bytes_.values) // 8 * 8].view(np.uint64)
         abi = batch.numbers.get("regs_abi")
+        source = bytes_.source() if bytes_.source is not None and self._quickly.there else None
         for begin in range(0, len(which), LANES):
             some = which[begin : begin + LANES]
             wide = abi[some] == _WIDE if abi is not None else np.ones(len(some), np.bool_)
@@ -96,9 +107,18 @@ class Unwinder:
             size = np.where(wide, bytes_.size[some], 0).astype(np.uint64)
             start = (bytes_.start[some] >> 3).astype(np.uint64)
             dumps = Dumps(words, start, size, first.column(self._grounds.machine.stack))
-            walked = Walk(self._grounds, dumps, first, np.where(wide, spaces[some], -1)).run()
-            self.cut += walked.cut
             self.unwound += len(some)
+            where = np.where(wide, spaces[some], -1)
+            if source is not None:
+                pieces, rest = self._quickly.walk(*source, dumps, first, where)
+                for which_of, walked in pieces:
+                    self.cut += walked.cut
+                    yield some[which_of], walked
+                if not len(rest):
+                    continue
+                some, where, dumps, first = some[rest], where[rest], dumps.only(rest), first.only(rest)
+            walked = Walk(self._grounds, dumps, first, where).run()
+            self.cut += walked.cut
             yield some, walked
 
 

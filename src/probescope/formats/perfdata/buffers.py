@@ -33,14 +33,16 @@ _IDLE = 3
 class Buffer:
     """``data``: bytes, ``words``: the same as native numbers. ``front``: first byte of the piece; ``room``: first
     word in use. ``mapped``: bytes that the kernel keeps, which need not be held together. ``copied``: some of the bytes
-    once more, as compiled loops want them, and the word they begin with, where the kernel's cannot be used."""
+    once more, as compiled loops want them, and the word they begin with, where the kernel's cannot be used. ``origin``:
+    of a part, what the whole was mapped from, and which byte it begins at."""
 
-    __slots__ = ("big", "copied", "data", "front", "mapped", "room", "words")
+    __slots__ = ("big", "copied", "data", "front", "mapped", "origin", "room", "words")
 
     def __init__(self, data: Bytes, front: int, big: bool, mapped: Mapped | None = None) -> None:
         self.data, self.front, self.big, self.mapped = data, front, big, mapped
         self.room = front // 8
         self.copied: tuple[int, bytes] = (0, b"")
+        self.origin: tuple[Mapped | None, int] = (mapped, 0)
         self.words: Words = data[: len(data) // 8 * 8].view(">u8" if big else "<u8")
         if big:
             self.words = self.words.astype(np.uint64)
@@ -51,7 +53,7 @@ class Buffer:
         out = cls.__new__(cls)
         out.data, out.words = words.view(np.uint8), words
         out.front = out.room = 0
-        out.big, out.mapped, out.copied = False, None, (0, b"")
+        out.big, out.mapped, out.copied, out.origin = False, None, (0, b""), (None, 0)
         return out
 
     def part(self, first: int, end: int) -> Buffer:
@@ -60,7 +62,14 @@ class Buffer:
         out.data, out.words = self.data[first * 8 : end * 8], self.words[first:end]
         out.front = out.room = 0
         out.big, out.mapped, out.copied = self.big, None, (0, b"")
+        out.origin = (self.origin[0], self.origin[1] + first * 8)
         return out
+
+    def source(self) -> tuple[bytes, int] | None:
+        """As ``Ragged`` has it."""
+        mapped, first = self.origin
+        whole = mapped.whole() if mapped is not None else None
+        return None if whole is None else (whole, first)
 
     def compiled(self) -> tuple[int, bytes]:
         """Bytes for compiled loops, not to be kept, and the word they begin with; none where nobody has copied any."""

@@ -222,7 +222,7 @@ def _stack(w: _Walk) -> None:
         w.bad |= there & (w.at >= w.end)
         dynamic = np.where(there, np.minimum(w.words[at], (words * 8).astype(np.uint64)).astype(np.int64), 0)
     w.at = w.at + there
-    w.parts.ragged["stack_dumps"] = Ragged(w.buffer.data, start * 8, dynamic)
+    w.parts.ragged["stack_dumps"] = Ragged(w.buffer.data, start * 8, dynamic, w.buffer.source)
 
 
 def _aux(w: _Walk) -> None:
