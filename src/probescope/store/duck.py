@@ -36,6 +36,7 @@ def connect(path: str = ":memory:", *, memory: str = "1GB", temporary: str = "")
         engine()
     except ModuleNotFoundError:
         raise UsageError("tables are DuckDB's, which is not installed", hints=[INSTALL]) from None
+    _must_be_utf8(path, temporary)
     settings: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
@@ -46,6 +47,16 @@ def connect(path: str = ":memory:", *, memory: str = "1GB", temporary: str = "")
         settings["temp_directory"] = temporary
     db: duckdb.DuckDBPyConnection = engine().connect(path, config=settings)
     return db
+
+
+def _must_be_utf8(*names: str) -> None:
+    """DuckDB has no other names of files, and its error for them says nothing."""
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            hints = ["XDG_CACHE_HOME names the folder where tables are kept"]
+            raise UsageError(f"tables cannot be kept at {name}: DuckDB wants names in UTF-8", hints=hints) from None
 
 
 def interruptible(db: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:

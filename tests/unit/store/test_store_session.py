@@ -23,6 +23,7 @@ from probescope.errors import FormatError, LimitError, ScriptError, UsageError
 from probescope.kernel.filelock import FileLock
 from probescope.store import cache, library, schema
 from probescope.store.columns import Column, Table, created, quoted
+from probescope.store.duck import connect
 from probescope.store.opening import Asked, named
 from probescope.store.parts import is_parquet, write_parquet
 
@@ -460,3 +461,11 @@ def test_ctrl_c_ends_the_query_alone(traced: str) -> None:
         assert os.waitpid(pid, 0)[1] == 0
     finally:
         os.close(fd)
+
+
+@pytest.mark.parametrize("where", ["path", "temporary"])
+def test_names_that_duckdb_has_not(tmp_path: Path, where: str) -> None:
+    """It calls such a folder std::bad_cast."""
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
+    with pytest.raises(UsageError, match="DuckDB wants names in UTF-8"):
+        connect(name) if where == "path" else connect(temporary=name)
