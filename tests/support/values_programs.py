@@ -73,6 +73,15 @@ __attribute__((noinline)) int owners(const std::unique_ptr<Point> &u, const std:
     return (u ? u->x : 0) + (s ? s->y : 0) + o.value_or(0) + (p ? (int)p->size() : 0) + (none ? 1 : 0);
 }
 __attribute__((noinline)) int hashes(const std::unordered_map<int, int> &h, Color c, const int (&a)[3]) { return (int)h.size() + (int)c + a[0]; }
+struct Sum {
+    int total = 0;
+    __attribute__((noinline)) Sum &operator+=(int by) { total += by; return *this; }
+    __attribute__((noinline)) int operator()(int a, int b) const { return total + a * b; }
+    __attribute__((noinline)) operator bool() const { return total > 3; }
+    __attribute__((noinline)) bool operator<=(const Sum &o) const { return total <= o.total; }
+};
+namespace { __attribute__((noinline)) int hidden(int q) { return q + 1; } }
+__attribute__((noinline)) int nested(int n) { auto f = [n](int a) __attribute__((noinline)) { return a + n; }; return f(n + 1) + hidden(n); }
 __attribute__((noinline)) std::string label(int n) { return "label " + std::to_string(n); }
 __attribute__((noinline)) Point corner(int x) { return {x, -x}; }
 __attribute__((noinline)) const Shape &same(const Shape &s) { return s; }
@@ -98,6 +107,7 @@ int main() {
     int three[3] = {7, 8, 9};
     n += hashes({{1, 10}}, Color::green, three);
     n += square.rename("renamed");
+    Sum sum; sum += 4; n += sum(5, 6) + (bool)sum + (sum <= Sum()) + nested(8);
     n += (int)label(7).size() + corner(3).x + (&same(circle) == &circle);
     for (int code = 1; code <= 3; code++) { try { fail(code); } catch (const std::exception &e) { std::printf("threw %s\n", e.what()); } catch (int) { n++; } }
     std::printf("done %d\n", n > 0);

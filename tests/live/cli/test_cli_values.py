@@ -123,6 +123,23 @@ def test_cpp_names(probe, plain):
     assert "HINT: there are shop::Circle::area, shop::Square::area" in done.stderr
 
 
+def test_cpp_operators_and_lambdas(probe, plain):
+    """Names with signs and blanks in them, by ``probe`` and ``span``: as they are declared, and as ``nm -C`` shows."""
+    several = {
+        "shop::Sum::operator+= by": "by=4",
+        "shop::Sum::operator()(int, int) const a b this->total": "a=5 b=6 total=4",
+        "shop::Sum::operator bool this->total": "total=4",
+        "shop::Sum::operator<=(const shop::Sum&) o": "o={total=0}",
+        "shop::nested(int)::{lambda(int)#1} a": "a=9",
+        "shop::(anonymous namespace)::hidden q": "q=8",
+    }
+    assert probe(plain, *several)[0] == list(several.values())
+    for name in ("shop::Sum::operator+=(int)", "shop::(anonymous namespace)::hidden"):
+        command = [sys.executable, "-m", "probescope", "span", name, "-x", plain, "--", plain]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert "  1 spans  min " in done.stdout, done.stderr
+
+
 @pytest.mark.parametrize("level", ["plain", "fast"])
 def test_results(request, probe, level, rust):
     """What functions return, in memory that the caller gave, in registers, by reference; members of it."""
