@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,7 +89,6 @@ class TraceSource:
         self.flagged = bool(getattr(recording, "flags", True))  # texts may be without
         self.comms: dict[int, str] = dict(recording.comms)
         self._stacks = KernelStacks(recording)
-        self._symbols = recording.symbols
 
     def pieces(self) -> Iterator[Piece]:
         for batch in self.recording.batches():
@@ -96,19 +96,13 @@ class TraceSource:
             yield Piece(batch, kept, stacks)
 
     def frames(self, stack: int) -> tuple[Frame, ...]:
-        return tuple(self.frame(-1, address, kernel=True) for address in self._stacks.addresses(stack))
+        return self._stacks.frames(stack)
 
     def frame(self, space: int, address: int, kernel: bool) -> Frame:
-        from probescope.collect.recorded.symbols import Frame
-
-        found = self._symbols.name(address)
-        if found is None:
-            return Frame(address, "", 0, "[kernel.kallsyms]", kernel=True)
-        name, _, module = found[0].partition(" ")
-        return Frame(address, name, address - found[1], module or "[kernel.kallsyms]", kernel=True)
+        return self._stacks.frame(address)
 
     def function(self, address: int) -> str:
-        return self.frame(-1, address, kernel=True).name
+        return self._stacks.frame(address).name
 
     def times(self) -> tuple[int, int]:
         return (0, 0)
@@ -130,15 +124,11 @@ def source_of(recording: AnyRecording, search: Search | None = None) -> Source:
 def _search(name: str) -> Search:
     """As commands without options of their own look for names: with the tables that were saved beside the file."""
     from probescope.collect.recorded.search import Search
-    from probescope.formats.symbolfile import SUFFIX, SymbolFile
+    from probescope.formats.symbolfile import SymbolFile
 
-    path = name.rstrip("/") + SUFFIX
     saved = None
-    if os.path.isfile(path):
-        try:
-            saved = SymbolFile(open(path, "rb"), path)  # noqa: SIM115 - the search holds it
-        except (OSError, FormatError):
-            saved = None
+    with suppress(OSError, FormatError):
+        saved = SymbolFile.beside(name)
     return Search(saved=saved, demangle="short", inline=True)
 
 
