@@ -73,6 +73,7 @@ def folder_of(path: Path) -> str:
     return path.relative_to(TESTS).parts[0] if path.is_relative_to(TESTS) else ""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist, which looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     root_needed = pytest.mark.skip(reason="needs root")
     for item in items:
