@@ -36,9 +36,10 @@ sys.path.insert(0, str(TESTS / "support"))
 #: Folders of tests/ whose tests carry the mark of the same name.
 FOLDER_MARKS = ("live", "kernels", "oracle", "fuzz")
 
-#: Folders whose tests touch nothing that others share: with ``pytest -n`` they run beside each other, each file in one
-#: process. What traces or measures this machine runs after them, in one process.
-ALONE = ("browser", "conformance", "fuzz", "golden", "property", "unit")
+#: With ``pytest -n``: folders whose tests are all in one process, beside others and at once, as they take longest; and
+#: those whose tests share nothing, each file in one process. What traces this machine comes after them, in one process.
+FIRST = ("browser", "oracle")
+ALONE = ("conformance", "fuzz", "golden", "property", "unit")
 
 #: Beginnings of reasons that are honest in CI as well: what CI's kernel or machine really cannot do. What one kernel
 #: lacks is tested on another inside a virtual machine, and tests/matrix holds what each must have.
@@ -82,9 +83,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(folder)
         if folder in {"live", "kernels"} and os.geteuid() != 0:
             item.add_marker(root_needed)
-        group = {"browser": "browser"}.get(folder, str(item.path) if folder in ALONE else "machine")
+        group = folder if folder in FIRST else str(item.path) if folder in ALONE else "machine"
         item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: folder_of(item.path) not in ALONE)
+    order = (*FIRST, *ALONE)
+    items.sort(key=lambda i: order.index(folder_of(i.path)) if folder_of(i.path) in order else len(order))
 
 
 @pytest.hookimpl(wrapper=True)
