@@ -122,9 +122,14 @@ def test_collect_begin_needs_no_privileges() -> None:
 
 
 def test_collect_script_without_end() -> None:
-    """/dev/zero is read as far as a script may be long."""
-    done = command(["/dev/zero"], timeout=20)
-    assert (done.code, "the script is longer than" in done.err) == (1, True), done.err
+    """What never ends is read as far as a script may be long, and /dev/zero is none."""
+    with subprocess.Popen(["yes", "// nothing"], stdout=subprocess.PIPE) as endless:
+        line = [*COMMAND, "/dev/stdin"]
+        done = subprocess.run(line, stdin=endless.stdout, capture_output=True, text=True, timeout=60, check=False)
+        endless.kill()
+    assert (done.returncode, "the script is longer than" in done.stderr) == (1, True), done.stderr
+    done = command(["/dev/zero"])
+    assert (done.code, done.err) == (2, "ERROR: /dev/zero is no text\n")
 
 
 def test_collect_absurd_process_ids() -> None:
