@@ -31,7 +31,7 @@ def engine() -> Any:
 
 def connect(path: str = ":memory:", *, memory: str = "1GB", temporary: str = "") -> duckdb.DuckDBPyConnection:
     """``memory``: most that DuckDB uses. ``temporary``: the folder for what does not fit. Nothing is fetched from the
-    network, and no extension is loaded. Raises UsageError where DuckDB is not installed."""
+    network, and no extension is loaded. Raises UsageError where DuckDB is not installed, or cannot make the file."""
     try:
         engine()
     except ModuleNotFoundError:
@@ -45,7 +45,8 @@ def connect(path: str = ":memory:", *, memory: str = "1GB", temporary: str = "")
     }
     if temporary:
         settings["temp_directory"] = temporary
-    db: duckdb.DuckDBPyConnection = engine().connect(path, config=settings)
+    with told():  # it writes the beginning of the file
+        db: duckdb.DuckDBPyConnection = engine().connect(path, config=settings)
     return db
 
 
@@ -104,6 +105,7 @@ def error_of(e: duckdb.Error, text: str, known: Callable[[str], Iterable[str]] =
     known_errors = engine()
     found = _fields(str(e))
     message = str(found.get("exception_message", "")) or str(e).split("\n\n")[0]
+    message = str(_fields(message).get("exception_message", "")) or message  # what a thread that writes has met with
     if isinstance(e, known_errors.OutOfMemoryException):
         return _too_much()
     if isinstance(e, known_errors.InterruptException):

@@ -191,8 +191,12 @@ class Stores:
             self._ready = True
 
     def close(self) -> None:
-        self._db.close()
-        self._folder.cleanup()
+        """Raises UsageError where what is still to be written finds no room."""
+        try:
+            with told():
+                self._db.close()
+        finally:
+            self._folder.cleanup()
 
     def __enter__(self) -> Self:
         return self

@@ -23,7 +23,7 @@ from probescope.errors import FormatError, LimitError, ScriptError, UsageError
 from probescope.kernel.filelock import FileLock
 from probescope.store import cache, library, schema
 from probescope.store.columns import Column, Table, created, quoted
-from probescope.store.duck import connect
+from probescope.store.duck import connect, error_of
 from probescope.store.opening import Asked, named
 from probescope.store.parts import is_parquet, write_parquet
 
@@ -469,3 +469,30 @@ def test_names_that_duckdb_has_not(tmp_path: Path, where: str) -> None:
     name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
     with pytest.raises(UsageError, match="DuckDB wants names in UTF-8"):
         connect(name) if where == "path" else connect(temporary=name)
+
+
+class _Full:
+    def close(self) -> None:
+        raise duckdb.IOException("IO Error: Could not write file: No space left on device")
+
+
+def test_a_disk_that_is_full_when_all_is_closed(asked: Asked) -> None:
+    """DuckDB writes what is left then: it is told as an error of ours, and nothing stays in the temporary folder."""
+    folder = Path(asked._folder.name)
+    assert folder.is_dir()
+    kept, asked._db = asked._db, _Full()  # type: ignore[assignment]
+    with pytest.raises(UsageError, match="No space left on device"):
+        asked.close()
+    asked._db = kept
+    assert not folder.exists()
+
+
+def test_a_store_that_cannot_be_begun(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="nosuch"):
+        connect(str(tmp_path / "nosuch" / "x.duckdb"))
+
+
+def test_what_a_writing_thread_has_met_with() -> None:
+    inner = json.dumps({"exception_type": "IO", "exception_message": "Could not write file", "errno": "28"})
+    outer = {"exception_type": "IO", "exception_message": f"Async write failed for range [1, 2]: {inner}"}
+    assert error_of(duckdb.IOException(json.dumps(outer)), "").what == "Could not write file"
