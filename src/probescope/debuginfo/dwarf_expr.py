@@ -7,6 +7,7 @@ constant, or pieces of those.
     DW_OP_addr 0x4010                   Static(0x4010)
     DW_OP_lit0 DW_OP_stack_value        Fixed(0)
     DW_OP_breg3 32 DW_OP_stack_value    Sum("bx", 32)
+    DW_OP_fbreg -80 DW_OP_deref DW_OP_const1u 48 DW_OP_minus DW_OP_stack_value              Loaded("bp" or so, -80, -48)
     DW_OP_reg5 DW_OP_piece 8 DW_OP_reg4 DW_OP_piece 4          Pieces(...)
 
 Source: DWARF 5, 2.5 and 2.6, 7.7.1; System V AMD64 psABI figure 3.36 and DWARF for the Arm 64-bit Architecture 4.1 for
@@ -53,6 +54,14 @@ class Sum(NamedTuple):
     offset: int
 
 
+class Loaded(NamedTuple):
+    """No place: the value is the word in memory ``offset`` bytes from where a register points, and a number."""
+
+    register: str
+    offset: int
+    plus: int
+
+
 class Fixed(NamedTuple):
     """A constant."""
 
@@ -71,7 +80,7 @@ class Pieces(NamedTuple):
     parts: tuple[tuple[Place | None, int], ...]
 
 
-Place = Held | Near | Behind | Sum | Fixed | Static | Pieces
+Place = Held | Near | Behind | Sum | Loaded | Fixed | Static | Pieces
 
 
 class _Value(NamedTuple):
@@ -177,9 +186,11 @@ class _Machine:
     def _special(self, op: int) -> None:
         if op == 0x9F:  # stack_value
             top = self.stack[-1]
-            if top.static or top.behind is not None:
+            if top.static:
                 raise _Unknown
-            if top.register:
+            if top.behind is not None:
+                self.place = Loaded(top.register, top.number, top.behind)
+            elif top.register:
                 self.place = Sum(top.register, top.number) if top.number else Held(top.register)
             else:
                 self.place = Fixed(top.number)
@@ -210,9 +221,20 @@ class _Machine:
         if (second.register and (first.register or op == 0x1C)) or first.static or second.static:
             raise _Unknown
         if first.behind is not None or second.behind is not None:
-            raise _Unknown
+            self._add_behind(first, second, op)
+            return
         number = first.number + second.number if op == 0x22 else first.number - second.number
         self._push(first.register or second.register, number)
+
+    def _add_behind(self, first: _Value, second: _Value, op: int) -> None:
+        """A number to a word of memory."""
+        if second.behind is not None:
+            if op == 0x1C:
+                raise _Unknown
+            first, second = second, first
+        if first.behind is None or second.behind is not None or second.register:
+            raise _Unknown
+        self.stack.append(first._replace(behind=first.behind + (second.number if op == 0x22 else -second.number)))
 
     def _address(self, op: int) -> int:
         """addr, addrx, GNU_addr_index"""

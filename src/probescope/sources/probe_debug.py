@@ -295,6 +295,8 @@ class DebugPlaces:
                 return Deref(Deref(Register(register), offset), inner)
             case ex.Sum(register=register, offset=offset) if register:
                 return Sum(Register(register), offset)
+            case ex.Loaded(register=register, offset=offset, plus=plus) if register:
+                return Sum(Deref(Register(register), offset), plus)
             case ex.Fixed(value=value):
                 return Immediate(value)
             case ex.Static(address=at):
