@@ -268,6 +268,7 @@ def _defined(spec: EventSpec) -> Iterator[Counter]:
     if spec.text not in made:
         assert spec.probe is not None
         found = probe_target.open_target(probe_target.Wanted(binary=spec.group)).resolve(spec.probe)
+        probe_remembered.clear_dead()
         events = probe_names.named(spec.probe, found, probe_events.exists, force=True)
         probe_remembered.put_all(events)
         made[spec.text] = [e.name for e in events]

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator
 from probescope.errors import KernelError, ProbeError
 from probescope.frozen import dataclass
 from probescope.kernel import tracefs
+from probescope.kernel.host import host
 from probescope.model.fetch import shown_name
 from probescope.model.probe_found import FoundProbe, ProbeEvent
 from probescope.sources.globs import matches
 
+LONGEST_SOURCE = 30
 FILES = ("kprobe_events", "uprobe_events")
 _LINE = re.compile(r"([pr])\d*:(?:([^/\s]+)/)?(\S+) (\S+)(?: (.*))?$")
 
@@ -169,15 +171,47 @@ def about(e: KeptEvent) -> str:
     where = e.place
     if e.file == FILES[1] and path:
         name, at, source = _function(path, offset.partition("(")[0]).partition("@")
-        where = f"{name}{'%return' if e.ret else ''}{at}{source} in {path}"
+        where = f"{name}{'%return' if e.ret else ''}{at}{short_path(source)} in {path}"
     else:
         base, plus, inside = e.place.partition("+")
-        if base in ("_text", "_stext") and plus:
-            where = _kernel_function(base, int(inside, 0) if inside.isdigit() else 0)
+        far = int(inside, 0) if inside.isdigit() else 0
+        name, at, source = _in_kernel_source(base, far).partition("@")
+        if name:
+            where = name
+        elif base in ("_text", "_stext") and plus:
+            where = _kernel_function(base, far)
         elif inside == "0":
             where = base
-        where += "%return" if e.ret else ""
+        where += f"{'%return' if e.ret else ''}{at}{short_path(source)}"
     return f"on {where}{' with ' + ' '.join(e.args) if e.args else ''}"
+
+
+def short_path(source: str) -> str:
+    """The end of a long path, as perf has it: of the last 30 characters what is behind the first slash."""
+    if len(source) <= LONGEST_SOURCE:
+        return source
+    end = source[-LONGEST_SOURCE:]
+    return end.partition("/")[2] or end
+
+
+def _in_kernel_source(symbol: str, inside: int) -> str:
+    """``tcp_sendmsg@net/ipv4/tcp.c`` where the kernel's debug information is here; else empty."""
+    from probescope.errors import DwarfError, ElfError
+    from probescope.sources.probe_kernel import KernelTarget
+    from probescope.sources.probe_target import Wanted, open_target
+
+    module, _, name = symbol.rpartition(":")
+    cache = host().cache.setdefault("described kernel", {})
+    try:
+        if module not in cache:
+            cache[module] = open_target(Wanted(module=module))
+        target = cache[module]
+        if not isinstance(target, KernelTarget) or target.debug is None or target.image is None:
+            return ""
+        found = target.image.symbol_addresses(name) or target.image.base_of(name)
+        return target.debug.described(found[0] + inside) if found else ""
+    except (DwarfError, ElfError, ProbeError, KernelError):
+        return ""
 
 
 def _function(path: str, offset: str) -> str:

@@ -52,6 +52,10 @@ class KernelImage:
         found = [self._address(s) for s in self.elf.symbols().find_all(name) if s.is_defined and s.is_function]
         return sorted({a for a in found if a is not None})
 
+    def base_of(self, symbol: str) -> list[int]:
+        """Where that begins from which definitions count, if it is that."""
+        return [self._base] if symbol == BASE and self._base else []
+
     def static(self, address: int, near: int) -> Fetch:
         if self._layout is None:
             found = self.elf.symbols().at(address)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from probescope.lang.probe.parser import parse
 from probescope.model.probe_found import FoundProbe, ProbeEvent
+from probescope.sources.probe_events import short_path
 from probescope.sources.probe_names import named
 
 
@@ -30,3 +31,10 @@ def test_the_same_name_twice_on_one_command_gets_a_number() -> None:
     d = parse("work")
     first = named(d, [FoundProbe("/bin/x", "", 16, False, (), "work")], lambda *_: False)
     assert [first[0].event, name("work", first)] == ["work", "work_1"]
+
+
+def test_paths_are_as_short_as_perf_has_them() -> None:
+    """perf 6.1 says "on tcp_sendmsg@net/ipv4/tcp.c" where debug information has the first of these."""
+    assert short_path("debian/build/build_amd64_none_amd64/net/ipv4/tcp.c") == "net/ipv4/tcp.c"
+    assert short_path("/root/b/loop.c") == "/root/b/loop.c"
+    assert short_path("x" * 40) == "x" * 30
