@@ -32,7 +32,7 @@ test-host: setup
 	@sh scripts/tools.sh test
 	@sh scripts/viewers.sh
 	@sh scripts/mounts.sh
-	$(PYTEST) -n $(JOBS) --dist loadgroup $(ARGS)
+	$(PYTEST) -n $(JOBS) $(ARGS)
 
 ## make test-kernels  tests/kernels inside QEMU; KERNELS="6.1 6.12" chooses
 test-kernels: setup

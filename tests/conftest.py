@@ -74,7 +74,6 @@ def folder_of(path: Path) -> str:
     return path.relative_to(TESTS).parts[0] if path.is_relative_to(TESTS) else ""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist, which looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     root_needed = pytest.mark.skip(reason="needs root")
     for item in items:
@@ -83,10 +82,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(folder)
         if folder in {"live", "kernels"} and os.geteuid() != 0:
             item.add_marker(root_needed)
-        group = folder if folder in FIRST else str(item.path) if folder in ALONE else "machine"
-        item.add_marker(pytest.mark.xdist_group(group))
     order = (*FIRST, *ALONE)
     items.sort(key=lambda i: order.index(folder_of(i.path)) if folder_of(i.path) in order else len(order))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Which tests one process runs, one after the other; in the order in which they were found."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            folder = folder_of(config.rootpath / file)
+            return folder if folder in FIRST else file if folder in ALONE else "this machine"
+
+    config.option.loadscopereorder = False
+    return Groups(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
