@@ -69,6 +69,23 @@ def test_a_wakeup_of_who_runs_changes_nothing():
     assert (7, "sleeping", 30, None, None, None, None) in rows(db, STATES.format(7))
 
 
+def test_a_wakeup_may_seem_to_come_after_what_it_led_to():
+    """Clocks of two CPUs are a little apart: who was asleep and runs was woken up by the wake-up that comes at once."""
+    slept = [switch(10, 0, 7, 1, 0), switch(28, 0, 0, 0, 7)]
+    db = built([*slept, wake(30, 1, 9, 7), wake(31, 0, 0, 7, WAKEUP), switch(50, 0, 7, 1, 0)])
+    found = [r for r in rows(db, STATES.format(7)) if r[2]]
+    assert sorted(found, key=lambda r: (r[2], r[3] or 99)) == [
+        (7, "sleeping", 10, 28, 18, None, None),
+        (7, "runnable", 28, 28, 0, False, 9),
+        (7, "running", 28, 50, 22, None, None),
+        (7, "sleeping", 50, None, None, None, None),
+    ]
+    much_later = built([*slept, wake(28 + 10_000_001, 1, 9, 7)])
+    assert "runnable" not in [r[1] for r in rows(much_later, STATES.format(7)) if r[2]]
+    preempted = built([switch(10, 0, 7, 0x100, 8), switch(28, 0, 8, 1, 7), wake(30, 1, 9, 7)])
+    assert (7, "runnable", 10, 28, 18, True, None) in rows(preempted, STATES.format(7))
+
+
 def test_a_wakeup_of_who_was_preempted_is_told_but_begins_nothing():
     db = built([switch(10, 0, 7, 0x101, 8), wake(20, 1, 9, 7), switch(30, 0, 8, 1, 7)], [])
     found = [r for r in rows(db, STATES.format(7)) if r[1] in ("sleeping", "runnable") and r[2]]

@@ -42,6 +42,8 @@ CLASSES = {"R": "runnable", "S": "sleeping", "I": "sleeping", "P": "sleeping", "
 STATES = ("", "runnable", "sleeping", "blocked", "stopped", "dead", "running")
 UNKNOWN, RUNNABLE, DEAD, RUNNING = 0, 1, 5, 6
 OUT, WAKE, IN = 1, 2, 3
+SKEW_NS = 10_000_000
+"""How far clocks of two CPUs may be apart: two ticks of the slowest kernel, sched_clock_cpu() of kernel/sched/clock.c."""
 MOST_CUTS = 256
 """Losses of a batch that are told apart."""
 IRQ_FLAGS = 0x08 | 0x10
@@ -259,7 +261,7 @@ class Transitions:
             return
         m = {n: c[order].astype(np.int64) for n, c in rows.items()}
         self._room(int(m["utid"].max()) + 1)
-        m = self._effective(m)
+        m = self._effective(self._in_order(m))
         if not len(m["utid"]):
             return
         last_cpu = np.where(self._before(m, "kind") > 0, self._before(m, "cpu"), -1)
@@ -274,6 +276,21 @@ class Transitions:
         last = np.flatnonzero(np.append(m["utid"][1:] != m["utid"][:-1], True))
         for n in self._HELD:
             self._held[n][m["utid"][last]] = m[n][last]
+
+    def _in_order(self, m: dict[str, Array]) -> dict[str, Array]:
+        """A thread that slept was woken up before it ran. Where the clocks of two CPUs differ, or the machine moved to
+        other ones, the wake-up may bear a later time than the switch that it led to: it goes before that, at its time."""
+        asleep = (self._before(m, "kind") == OUT) & (self._before(m, "state") != RUNNABLE)
+        here = np.flatnonzero((asleep & (m["kind"] == IN))[:-1])
+        late = (m["utid"][here + 1] == m["utid"][here]) & (m["kind"][here + 1] == WAKE)
+        here = here[late & (m["ts"][here + 1] - m["ts"][here] <= SKEW_NS)]
+        if not len(here):
+            return m
+        order = np.arange(len(m["utid"]))
+        order[here], order[here + 1] = here + 1, here
+        out = {n: c[order] for n, c in m.items()}
+        out["ts"][here] = out["ts"][here + 1]
+        return out
 
     def _effective(self, m: dict[str, Array]) -> dict[str, Array]:
         before = self._before(m, "kind")
