@@ -110,13 +110,14 @@ Kind = Literal["u", "s", "x", "char", "string", "ustring", "symbol", "symstr", "
 class FetchType:
     """How what was fetched is taken and shown. ``bits`` of a number, 0: as many as there are; of a bit field (``b``)
     those of the field, which begins ``shift`` bits into ``container`` bits. ``count``: elements of an array, 0: it is
-    none."""
+    none. ``signed``: the field is a whole number with a sign, of 8, 16 or 32 bits; tracefs knows no such fields."""
 
     kind: Kind
     bits: int = 0
     shift: int = 0
     container: int = 0
     count: int = 0
+    signed: bool = False
 
     def __str__(self) -> str:
         if self.kind == "b":

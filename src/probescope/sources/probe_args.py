@@ -256,7 +256,8 @@ class Chains:
             return self._text(value, a, kind)
         if value.bits is not None and (kind is None or not kind.bits):
             width_, shift, container = value.bits
-            return value.x, FetchType("b", width_, shift, container)
+            signed = isinstance(value.type, Int) and value.type.signed and 8 * value.type.size == width_ < container
+            return value.x, FetchType("b", width_, shift, container, signed=signed)
         t: Type | None = value.type
         if kind is not None and (kind.bits or kind.kind not in ("u", "s", "x")):
             return value.x, kind

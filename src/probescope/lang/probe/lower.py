@@ -228,7 +228,8 @@ class _Lowered:
         else:
             value = Cast(t, self._word(x)) if t != U64 else self._word(x)
         shifted = Binary(t, "shr", value, Const(t, kind.shift)) if kind.shift else value
-        return Binary(t, "and", shifted, Const(t, (1 << kind.bits) - 1))
+        field = Binary(t, "and", shifted, Const(t, (1 << kind.bits) - 1))
+        return Cast(Int(kind.bits // 8, True), field) if kind.signed else field
 
     def _of(self, x: Fetch) -> Space:
         return "user" if isinstance(x, Deref) and x.user else self._space
