@@ -13,7 +13,7 @@ import re
 from collections import Counter
 
 from probescope.errors import KernelError, UsageError
-from probescope.kernel import machine, tracefs
+from probescope.kernel import tracefs
 from probescope.kernel.host import host
 from probescope.sources.globs import matches, to_regex
 
@@ -167,7 +167,7 @@ def _kallsyms_text() -> str:
     cache = host().cache
     if "kallsyms_text" not in cache:
         try:
-            cache["kallsyms_text"] = machine.kallsyms().decode("utf-8", "replace")
+            cache["kallsyms_text"] = host().read_bytes("/proc/kallsyms").decode("utf-8", "replace")
         except OSError as e:
             raise KernelError("open(/proc/kallsyms)", e.errno or 0) from None
     text = cache["kallsyms_text"]

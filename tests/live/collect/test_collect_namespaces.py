@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,19 @@ def test_collect_a_process_with_a_root_of_its_own(tmp_path: Path) -> None:
 def _libraries(*programs: str) -> list[str]:
     told = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=True).stdout
     return re.findall(r"(?m)^\s.*?(/\S+) \(0x", told)
+
+
+def test_without_proc(tmp_path: Path) -> None:
+    """Functions of the kernel have no names then; recordings are made and read all the same."""
+    path = str(tmp_path / "x.data")
+    told = (
+        ["top", "-d", "0.2", "--times", "1"],
+        ["record", "-q", "-e", "page-faults", "-o", path, "true"],
+        ["report", "-i", path],
+    )
+    for words in (*told, ["script", "-i", path]):
+        command = [sys.executable, "-m", "probescope", *words]
+        line = ["unshare", "-m", "--propagation", "private", "sh", "-c", 'umount -l /proc; exec "$@"', "sh", *command]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert words[0] == "record" or done.stdout

@@ -227,10 +227,7 @@ class _Names:
 
 
 def _kernel_symbols(addresses: Sequence[int]) -> Iterator[SavedSymbols]:
-    try:
-        known = Kallsyms(machine.kallsyms())
-    except OSError:
-        return
+    known = Kallsyms(machine.kallsyms())
     if known.restricted:
         return
 
