@@ -164,6 +164,36 @@ def test_mapped_files_read_as_copies_of_them(seed: int, faults: int, cut: int, s
             assert there.damage == copied.damage
 
 
+@pytest.mark.parametrize("layouts", [1, 2])
+def test_compiled_loops_find_stack_dumps_where_they_lie(layouts: int) -> None:
+    """Stacks are unwound from the file's own bytes: one that is looked for a word further leads somewhere else, and is
+    believed."""
+    kinds = pm.IDENTIFIER | pm.TIME | pm.TID | pm.REGS_USER | pm.STACK_USER
+    events = [pm.Event(kinds, (7,), regs_user=3), pm.Event(kinds | pm.PERIOD, (8,), regs_user=3)][:layouts]
+    m = pm.PerfMaker(events)
+    for i in range(50):
+        dump = i.to_bytes(8, "little") * (1 + i % 5)
+        pm.add_sample(m, event := events[i % layouts], pm.Sample(
+            pid=1, tid=1, time=100 - i, id=event.ids[0], regs=(i, i), dump=dump, dump_used=len(dump),
+        ))  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch, tempfile.NamedTemporaryFile() as file:
+        patch.setattr(mapped, "LEAST", 0)
+        file.write(m.build())
+        file.flush()
+        with open_perfdata(file.name) as recording:
+            (batch,) = recording.batches()
+            dumps = batch.stack_dumps
+            assert dumps is not None
+            assert dumps.source is not None
+            found = dumps.source()
+            assert found is not None
+            pieces = zip(dumps.start.tolist(), dumps.size.tolist(), strict=True)
+            data, first = found
+            seen = [data[first + at : first + at + size] for at, size in pieces]
+            assert seen == [i.to_bytes(8, "little") * (1 + i % 5) for i in reversed(range(50))]
+            del data, found
+
+
 PACKED = st.tuples(st.sampled_from([81, 81, 81, 68, 9]), st.integers(0, 60))
 
 

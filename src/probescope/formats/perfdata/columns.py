@@ -154,7 +154,7 @@ class Columns:
                 values = np.concatenate((old.values, piece.values))
             old.start[mine] = piece.start + shift
             old.size[mine] = piece.size
-            whole.ragged[name] = Ragged(values, old.start, old.size)
+            whole.ragged[name] = Ragged(values, old.start, old.size, piece.source)
 
     # --- other records
 
