@@ -116,7 +116,9 @@ def test_other_pages_are_refused(origin: str) -> None:
     assert "none of" in refused(TOKEN, 80, given=TOKEN, host="127.0.0.1:80", origin=origin)
 
 
-@pytest.mark.parametrize("given", ["", "x", TOKEN[:-1], TOKEN + "a", "ä"], ids=["none", "x", "less", "more", "not-ASCII"])
+@pytest.mark.parametrize(
+    "given", ["", "x", TOKEN[:-1], TOKEN + "a", "ä"], ids=["none", "x", "less", "more", "not-ASCII"]
+)
 def test_wrong_tokens_are_refused(given: str) -> None:
     assert "token" in refused(TOKEN, 80, given=given, host="127.0.0.1:80", origin=None)
 

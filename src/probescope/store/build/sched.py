@@ -43,7 +43,8 @@ STATES = ("", "runnable", "sleeping", "blocked", "stopped", "dead", "running")
 UNKNOWN, RUNNABLE, DEAD, RUNNING = 0, 1, 5, 6
 OUT, WAKE, IN = 1, 2, 3
 SKEW_NS = 10_000_000
-"""How far clocks of two CPUs may be apart: two ticks of the slowest kernel, sched_clock_cpu() of kernel/sched/clock.c."""
+"""How far clocks of two CPUs may be apart: two ticks of the slowest kernel. Source: sched_clock_cpu() of
+kernel/sched/clock.c."""
 MOST_CUTS = 256
 """Losses of a batch that are told apart."""
 IRQ_FLAGS = 0x08 | 0x10
@@ -279,7 +280,8 @@ class Transitions:
 
     def _in_order(self, m: dict[str, Array]) -> dict[str, Array]:
         """A thread that slept was woken up before it ran. Where the clocks of two CPUs differ, or the machine moved to
-        other ones, the wake-up may bear a later time than the switch that it led to: it goes before that, at its time."""
+        other ones, the wake-up may bear a later time than the switch that it led to: it goes before that, at that
+        one's time."""
         asleep = (self._before(m, "kind") == OUT) & (self._before(m, "state") != RUNNABLE)
         here = np.flatnonzero((asleep & (m["kind"] == IN))[:-1])
         late = (m["utid"][here + 1] == m["utid"][here]) & (m["kind"][here + 1] == WAKE)

@@ -23,6 +23,7 @@ from probescope.views.timeline import files, guard
 from probescope.views.timeline.names import Told
 from probescope.views.timeline.opened import Opened, Ticket
 from probescope.views.timeline.protocol import MOST_QUESTION, Question, encode, push, refusal
+from probescope.views.timeline.quick import quick_web
 from probescope.views.timeline.service import answer, needed
 from probescope.views.timeline.talk import Talk, sent
 
@@ -78,20 +79,6 @@ def serve(offer: Offer) -> None:
         server.give_up()
 
 
-def _quickly() -> Any:
-    """The server of aiohttp, which reads all certificates of the machine when it is imported, for a client that nobody
-    has here: a third of the time that this takes."""
-    import ssl
-
-    known = ssl.create_default_context
-    setattr(ssl, "create_default_context", lambda *_: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))  # noqa: B010
-    try:
-        from aiohttp import web
-    finally:
-        setattr(ssl, "create_default_context", known)  # noqa: B010
-    return web
-
-
 class Server:
     def __init__(self, offer: Offer) -> None:
         self._offer = offer
@@ -121,7 +108,7 @@ class Server:
         self._over = True
 
     async def run(self) -> None:
-        web = _quickly()
+        web = quick_web()
         self._loop = asyncio.get_running_loop()
         self._runs = True
         self.begin()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MOST_SECONDS = 3600
 LOOK_S = 0.1
 _EVENTS = re.compile(r"[\w:*?.,/-]{1,1000}", re.ASCII)
+_SAID = re.compile(r".*?(?:ERROR|HINT): ")
 HINTS = ["sched:sched_switch,sched:sched_waking", "block:*", "cpu-clock"]
 
 
@@ -93,7 +94,8 @@ class Wishes:
             try:
                 return live.first(step)
             except ProbescopeError as e:
-                self.said = "; ".join([e.what, *e.hints[:3]])
+                told = [_SAID.sub("", line) for line in e.hints if _SAID.match(line)]  # without the line it is about
+                self.said = "; ".join(told or [e.what, *e.hints[:3]])
                 self._ended()
                 again()
 
