@@ -302,7 +302,7 @@ def mutated(rng: random.Random, seeds: list[bytes]) -> bytes:
 
 
 def run(name: str, seconds: float, seed: int) -> int:
-    """Cases run. Raises what a target raises, with the seed in a note; two seconds for one case count as a hang."""
+    """Cases run. Raises what a target raises, with the seed in a note; a minute for one case counts as a hang."""
     target, seeds = TARGETS[name]
     end, count = time.monotonic() + seconds, 0
     while time.monotonic() < end:
@@ -313,7 +313,7 @@ def run(name: str, seconds: float, seed: int) -> int:
         except Exception as e:
             e.add_note(f"target {name}, seed {seed + count}")
             raise
-        assert time.process_time() - start < 2, f"target {name}, seed {seed + count} took too long"
+        assert time.process_time() - start < 60, f"target {name}, seed {seed + count} took too long"
         count += 1
     return count
 

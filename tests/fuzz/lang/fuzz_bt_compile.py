@@ -40,7 +40,7 @@ from probescope.model.features import BASELINE_6_1
 from probescope.plan.bpf import plan_bpf
 from probescope.plan.request import PlanRequest
 
-SLOW = 2.0
+SLOW = 60.0
 ALLOWED = (ScriptError, UsageError, ProbeError, LimitError, KernelError)
 GOLDEN = HERE.parents[1] / "golden" / "lang" / "bt_lower.txt"
 

@@ -27,7 +27,7 @@ from probescope.lang.bt.params import Params
 from probescope.lang.bt.parser import ParseOptions, parse
 from probescope.lang.bt.printer import program_text
 
-SLOW = 10.0
+SLOW = 60.0
 """Seconds for one text; thousands of times what an ordinary one needs, so that a busy machine raises no alarm."""
 
 SEEDS = (

@@ -17,6 +17,7 @@ from probescope.store.opening import Asked
 WORK = """for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
   (dd if=/dev/zero of=/dev/null bs=4k count=4000 2> /dev/null & cat /etc/hostname > /dev/null; sleep 0.01; wait)
 done"""
+NAMES = ("sh", "dd", "cat", "sleep")
 _HIST = re.compile(r"\s*(\d+\.\d+) \[(\d+)\]\s+(.*?)\[(-?\d+)(?:/(\d+))?\]\s+(\d+\.\d+)\s+(\d+\.\d+)\s+(\d+\.\d+)")
 _LATENCY = re.compile(r"\s*(.*?):(\d+)\s*\|\s*(\d+\.\d+) ms \|\s*(\d+) \| avg:\s*(\d+\.\d+) ms \| max:\s*(\d+\.\d+) ms")
 
@@ -61,9 +62,12 @@ def ms(ns: int | None) -> str:
     return f"{ns // 1_000_000}.{ns % 1_000_000 // 1000:03d}"
 
 
-def timehist(path: Path) -> Counter[tuple[Any, ...]]:
+def timehist(path: Path) -> tuple[Counter[tuple[Any, ...]], set[int]]:
+    """All lines, and the threads of the work."""
     found = (_HIST.match(line) for line in run(fp.perf(), "sched", "timehist", "-i", str(path)).splitlines())
-    return Counter((m[1], int(m[2]), int(m[4]), m[6], m[7], m[8]) for m in found if m)
+    lines = [m for m in found if m]
+    threads = {int(m[4]) for m in lines if m[3] in NAMES and int(m[4]) > 0}
+    return Counter((m[1], int(m[2]), int(m[4]), m[6], m[7], m[8]) for m in lines), threads
 
 
 def bugs(path: Path) -> int:
@@ -73,9 +77,9 @@ def bugs(path: Path) -> int:
 
 
 def test_timehist(sched: Path, asked: Asked) -> None:
-    """Every line: time, CPU, thread, and to the microsecond how long it was away, waited and ran. Where the kernel left
-    a switch out, perf takes the one before for the begin, and the store says that it does not know."""
-    theirs = timehist(sched)
+    """Every line of the work: time, CPU, thread, and to the microsecond how long it was away, waited and ran. Where the
+    kernel left a switch out, perf takes the one before for the begin, and the store says that it does not know."""
+    theirs, threads = timehist(sched)
     found = asked.query(
         """select s.end_ts, s.cpu, t.tid, s.ts,
              s.ts - lag(s.end_ts) over (partition by s.utid order by s.end_ts) as away, s.ts - w.ts as delay, s.dur
@@ -84,10 +88,12 @@ def test_timehist(sched: Path, asked: Asked) -> None:
            left join wakeup w on w.id = r.wakeup
            where t.tid <> 0 and s.end_ts is not null"""
     )
-    rows = list(found.tuples())
+    rows = [row for row in found.tuples() if row[2] in threads]
     ours = Counter((f"{e // 10**9}.{e % 10**9 // 1000:06d}", c, t, ms(a), ms(d), ms(r)) for e, c, t, _, a, d, r in rows)
+    # of a thread that has ended perf forgot the number
+    nameless = {line[:2] for line in theirs if line[2] < 0} & {line[:2] for line in ours}
+    theirs = Counter({line: n for line, n in theirs.items() if line[2] in threads or line[:2] in nameless})
     assert sum(ours.values()) == sum(theirs.values()) > 100
-    nameless = {line[:2] for line in theirs if line[2] < 0}  # a thread that has ended, and whose number perf forgot
     theirs = Counter({line: n for line, n in theirs.items() if line[:2] not in nameless})
     left = theirs - ours
     unknown = {(c, t) for _, c, t, begin, *_ in rows if begin is None}
