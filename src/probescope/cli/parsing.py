@@ -84,7 +84,9 @@ class Parser(argparse.ArgumentParser):
     signed: tuple[str, ...] = ()
     """Options whose values may begin with a minus, that do not look like options then: ``-F -comm``."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(  # pyright: ignore[reportIncompatibleMethodOverride]  # of three overloads
+        self, args: Any = None, namespace: Any = None
+    ) -> Any:
         return super().parse_known_args(_joined(args, self.signed) if args and self.signed else args, namespace)
 
     def error(self, message: str) -> NoReturn:
@@ -155,6 +157,31 @@ def add_format(p: argparse.ArgumentParser, about: str = "text (default) or json"
     """-f, the same in every command."""
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help=about)
 
+
+def bounded(text: str, what: str, most: float) -> float:
+    """Above 0, and no more than ``most``: nan is neither. Raises ArgumentTypeError."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1
+    if not 0 < number <= most:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of {what} between 0 and {most:g}")
+    return number
+
+
+def how_long(text: str) -> float:
+    """For ``type=``: how long."""
+    return bounded(text, "seconds", 1e7)
+
+
+def how_many(text: str) -> int:
+    """For ``type=``: how many, 0 too. Raises ArgumentTypeError."""
+    if not text.isascii() or not text.isdigit() or not int(text[:MOST_DIGITS]) < 1 << 31 or len(text) > MOST_DIGITS:
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is no number of things, from 0 on")
+    return int(text)
+
+
+MOST_DIGITS = 12
 
 PID_MAX_LIMIT = 1 << 22
 

@@ -24,7 +24,7 @@ from probescope.model.types import Enum, Struct
 
 SECONDS = float(os.environ.get("PROBESCOPE_FUZZ_SECONDS", "10")) / 4
 WORDS = (b"\xff\xff\xff\xff", b"\0\0\0\0", b"\xff\xff\xff\x7f", b"\x01\0\0\0", b"\x80\x80\x80\x80")
-SLOWEST = 5.0
+SLOWEST = 60.0
 
 
 class Asked:
