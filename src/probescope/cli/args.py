@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, add_format, process_id
+from probescope.cli.parsing import Parser, add_format, how_long, how_many, process_id
 from probescope.errors import ProbescopeError, UsageError
 
 if TYPE_CHECKING:
@@ -31,8 +31,10 @@ def parser() -> Parser:
     p.add_argument("-x", "--exec", metavar="FILE", help="in this program or library; the kernel without")
     p.add_argument("-p", "--pid", type=process_id, metavar="PID", help="look at what is passed in this process")
     p.add_argument("-c", "--command", metavar="COMMAND", help="run this, and look at what is passed")
-    p.add_argument("-n", "--hits", type=int, default=HITS, metavar="N", help=f"look at as many calls ({HITS})")
-    p.add_argument("--timeout", type=float, default=WAIT, metavar="SECONDS", help=f"wait for them at most ({WAIT:g})")
+    p.add_argument("-n", "--hits", type=how_many, default=HITS, metavar="N", help=f"look at as many calls ({HITS})")
+    p.add_argument(
+        "--timeout", type=how_long, default=WAIT, metavar="SECONDS", help=f"wait for them at most ({WAIT:g})"
+    )
     p.add_argument("--guess", action="store_true", help="from machine code, even where it is declared")
     add_format(p)
     return p

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser
+from probescope.cli.parsing import Parser, how_many
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def parser() -> Parser:
     p = Parser("ask", "Ask a recording a question that is ready to be asked.", EXAMPLES)
     p.add_argument("question", nargs="*", metavar="QUESTION", help="its name, or words about it; without it, a list")
     p.add_argument("-i", "--input", action="append", metavar="FILE", help="perf.data by default; may be repeated")
-    p.add_argument("-n", "--rows", type=int, default=10, metavar="N", help="most rows of each table (10)")
+    p.add_argument("-n", "--rows", type=how_many, default=10, metavar="N", help="most rows of each table (10)")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
     p.add_argument("--fresh", action="store_true", help="make the tables of the recording anew")
     p.add_argument("-q", "--quiet", action="store_true", help="nothing on stderr but errors")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from probescope.cli.parsing import Parser, cut_command, process_id
+from probescope.cli.parsing import Parser, bounded, cut_command, how_long, process_id
 from probescope.collect.graph.request import WAYS, GraphRequest
 from probescope.errors import UsageError
 
@@ -88,7 +88,7 @@ def _who(p: Parser) -> None:
     about = "these processes, and their children"
     p.add_argument("-p", "-P", "--pid", type=_pids, default=(), metavar="PID,...", help=about)
     p.add_argument("-a", "--all", action="store_true", help="every process, also with a command")
-    p.add_argument("--seconds", type=_seconds, default=0.0, metavar="S", help="end after so long")
+    p.add_argument("--seconds", type=how_long, default=0.0, metavar="S", help="end after so long")
     about = f"of each CPU ({BUFFER_KB}; {SMALL_KB} for every function)"
     p.add_argument("-b", "--buffer-size", type=_size, default=0, metavar="KB", help=about)
 
@@ -115,32 +115,16 @@ def _shown(p: Parser) -> None:
     p.add_argument("-o", "--output", metavar="FILE", help="write to a file; a trace.dat too where it ends in .dat")
 
 
-def _bounded(text: str, what: str, most: float) -> float:
-    import argparse
-
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1
-    if not 0 < number <= most:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of {what} between 0 and {most:g}")
-    return number
-
-
 def _depth(text: str) -> int:
-    return int(_bounded(text, "levels", 255))
+    return int(bounded(text, "levels", 255))
 
 
 def _size(text: str) -> int:
-    return int(_bounded(text, "kilobytes", 1 << 24))
-
-
-def _seconds(text: str) -> float:
-    return _bounded(text, "seconds", 1e7)
+    return int(bounded(text, "kilobytes", 1 << 24))
 
 
 def _microseconds(text: str) -> int:
-    return int(_bounded(text, "microseconds", 1e12) * 1000)
+    return int(bounded(text, "microseconds", 1e12) * 1000)
 
 
 def _pids(text: str) -> tuple[int, ...]:

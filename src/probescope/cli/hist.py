@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, cut_command
+from probescope.cli.parsing import Parser, cut_command, how_long, how_many
 from probescope.errors import SessionError, UsageError
 
 if TYPE_CHECKING:
@@ -33,19 +33,13 @@ def parser() -> Parser:
     p.add_argument("-k", "--keys", default="", metavar="FIELD,...", help="up to three, with modifiers; or common_pid")
     p.add_argument("-V", "--values", default="", metavar="FIELD,...", help="sums of these besides the hits")
     p.add_argument("-s", "--sort", default="", metavar="FIELD,...", help="keys or values; .descending turns it round")
-    p.add_argument("--size", type=int, default=2048, metavar="N", help="keys that there is room for (2048)")
+    p.add_argument("--size", type=how_many, default=2048, metavar="N", help="keys that there is room for (2048)")
     p.add_argument("--filter", default="", metavar="EXPR", help="only these events: 'next_pid > 0 && prev_prio < 100'")
     p.add_argument("-i", "--input", default="", metavar="FILE", help="of a recording: trace.dat or perf.data")
-    p.add_argument("--seconds", type=_seconds, default=0.0, metavar="S", help="end after so long")
-    p.add_argument("--most", type=int, default=0, metavar="N", help="print the last N rows, which are the largest")
+    p.add_argument("--seconds", type=how_long, default=0.0, metavar="S", help="end after so long")
+    p.add_argument("--most", type=how_many, default=0, metavar="N", help="print the last N rows, which are the largest")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default), or json")
     return p
-
-
-def _seconds(text: str) -> float:
-    from probescope.cli.graph import _bounded
-
-    return _bounded(text, "seconds", 1e7)
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, cut_command
+from probescope.cli.parsing import Parser, cut_command, how_long, how_many
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def parser() -> Parser:
     via = ("auto", "synthetic", "bpf", "perf", "ftrace")
     pairs.add_argument("--via", choices=via, default="auto", help="how it is measured (auto)")
     pairs.add_argument("--synth", metavar="NAME", nargs="?", const="latency", help="only print the kernel's own words")
-    pairs.add_argument("--worst", type=int, default=10, metavar="N", help="how many of the longest are shown (10)")
-    pairs.add_argument("--most", type=int, default=20, metavar="N", help="lines of the table (20)")
+    pairs.add_argument("--worst", type=how_many, default=10, metavar="N", help="how many of the longest are shown (10)")
+    pairs.add_argument("--most", type=how_many, default=20, metavar="N", help="lines of the table (20)")
     kernel = p.add_argument_group("the kernel's tracers")
     kernel.add_argument("--stop", type=_span, default=0, metavar="TIME", help="end at the first that is longer")
     kernel.add_argument("--cpus", default="", metavar="LIST", help="of osnoise, timerlat, hwlat: 0-3,6")
@@ -59,7 +59,7 @@ def parser() -> Parser:
     kernel.add_argument("--runtime", type=_span, default=0, metavar="TIME", help="of each period that is sampled")
     kernel.add_argument("--functions", action="store_true", help="trace the functions on the way, which costs time")
     p.add_argument("--over", type=_span, default=0, metavar="TIME", help="tell each that took longer: 1ms, 50us")
-    p.add_argument("--seconds", type=_seconds, default=0.0, metavar="S", help="end after so long")
+    p.add_argument("--seconds", type=how_long, default=0.0, metavar="S", help="end after so long")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text, or json: a document a line")
     return p
 
@@ -76,12 +76,6 @@ def _span(text: str) -> int:
     if found is None:
         raise argparse.ArgumentTypeError(f"'{text}' is no time: 50us, 1.5ms, 2s")
     return int(float(found[1]) * _FACTORS[found[2]])
-
-
-def _seconds(text: str) -> float:
-    from probescope.cli.graph import _bounded
-
-    return _bounded(text, "seconds", 1e7)
 
 
 _OF_PAIRS = ("match", "by", "stack", "input", "synth")

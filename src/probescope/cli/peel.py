@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, add_format, cut_command, process_id
+from probescope.cli.parsing import Parser, add_format, cut_command, how_long, process_id
 from probescope.errors import ProbescopeError, UsageError
 from probescope.views.peel.program import STEPS, TOGETHER, Who
 
@@ -37,7 +37,9 @@ def parser() -> Parser:
     p.add_argument("-x", "--exec", metavar="FILE", help="of this program or library; of the kernel without")
     p.add_argument("-p", "--pid", type=process_id, default=0, metavar="PID", help="in this process")
     p.add_argument("-k", "--kernel", action="store_true", help="with -p: a function of the kernel")
-    p.add_argument("--seconds", type=float, default=0.0, metavar="N", help=f"of each look ({SECONDS:g}, or a command)")
+    p.add_argument(
+        "--seconds", type=how_long, default=0.0, metavar="N", help=f"of each look ({SECONDS:g}, or a command)"
+    )
     p.add_argument("--steps", metavar="LIST", help="take these steps and end, instead of asking: 'callers args time'")
     p.add_argument("--save", metavar="FILE", help="write the way that was walked, a script for sh")
     p.add_argument("--stdio", action="store_true", help="lines instead of a screen, also on a terminal")

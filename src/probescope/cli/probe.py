@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from probescope.cli.parsing import Parser, add_format, process_id
+from probescope.cli.parsing import Parser, add_format, how_long, how_many, process_id
 from probescope.errors import UsageError
 
 EXAMPLES = """examples:
@@ -72,8 +72,8 @@ def _targets(p: Parser) -> None:
 def _running(p: Parser) -> None:
     p.add_argument("-p", "--pid", type=process_id, default=0, help="events of this process alone")
     p.add_argument("-A", "--all", action="store_true", help="events of every process, also with a COMMAND")
-    p.add_argument("--seconds", type=float, default=0.0, metavar="S", help="end after so long")
-    p.add_argument("--count", type=int, default=0, metavar="N", help="end after so many events")
+    p.add_argument("--seconds", type=how_long, default=0.0, metavar="S", help="end after so long")
+    p.add_argument("--count", type=how_many, default=0, metavar="N", help="end after so many events")
     p.add_argument("--filter", metavar="EXPR", help="of events: 'size > 100 && dest == 10.0.0.1'; of -V, -F: globs")
     p.add_argument("-o", "--output", metavar="FILE", help="write events to a file")
     about = "what reads them: bpf, or, without any program in the kernel, events of tracefs by ftrace or perf"
@@ -89,7 +89,7 @@ def _details(p: Parser) -> None:
     p.add_argument("--range", action="store_true", help="with -V: where in the function each one is known")
     p.add_argument("--externs", action="store_true", help="with -V: variables outside of functions too")
     p.add_argument("--no-inlines", action="store_true", help="leave out inlined copies")
-    p.add_argument("--max-probes", type=int, default=128, metavar="N", help="places of one definition (128)")
+    p.add_argument("--max-probes", type=how_many, default=128, metavar="N", help="places of one definition (128)")
     p.add_argument("--cache", action="store_true", help=argparse.SUPPRESS)
     p.add_argument("--demangle", action="store_true", help=argparse.SUPPRESS)
     p.add_argument("--no-demangle", action="store_true", help="with -F: names as symbol tables have them")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, add_jobs, offers
+from probescope.cli.parsing import Parser, add_jobs, how_many, offers
 from probescope.cli.perf_options import add_perf_options
 from probescope.cli.report_summaries import add_summaries
 from probescope.cli.script_more import add_switches
@@ -77,7 +77,7 @@ def _looks(p: argparse.ArgumentParser) -> None:
     p.add_argument("--time-quantum", default="100ms", metavar="TIME", help="of --sort time: 100ms")
     p.add_argument("-p", "--parent", metavar="REGEX", help="callers that --sort parent tells apart")
     p.add_argument("-x", "--exclude-other", action="store_true", help="only samples with such a caller")
-    p.add_argument("--max-stack", type=int, metavar="N", help="only the innermost N functions of stacks")
+    p.add_argument("--max-stack", type=how_many, metavar="N", help="only the innermost N functions of stacks")
     p.add_argument("--ns", action="store_true", help="nine digits of --sort time")
     p.add_argument("-U", "--hide-unresolved", action="store_true", help="only functions with a name")
     p.add_argument("-q", "--quiet", action="store_true", help="no headings, no warnings")

@@ -6,6 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from probescope.cli.parsing import how_many
 from probescope.errors import ProbescopeError, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def add_summaries(p: argparse.ArgumentParser) -> None:
     one = group.add_mutually_exclusive_group()
     for name, about in OPTIONS.items():
         one.add_argument(f"--{name}", dest="summary", action="store_const", const=name, help=about)
-    group.add_argument("--rows", type=int, metavar="N", help=f"most rows of these ({ROWS}; of --timehist all)")
+    group.add_argument("--rows", type=how_many, metavar="N", help=f"most rows of these ({ROWS}; of --timehist all)")
 
 
 def summary(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from probescope.cli.parsing import Parser, add_filters, add_jobs, jobs_of
+from probescope.cli.parsing import Parser, add_filters, add_jobs, how_many, jobs_of
 from probescope.cli.perf_options import add_perf_options
 from probescope.cli.script_more import Dumps, add_more, alone, check, narrowed, rounds
 from probescope.cli.symbols import add_symbols
@@ -38,7 +38,7 @@ def parser() -> Parser:
     add_symbols(p)
     p.add_argument("--ns", action="store_true", help="times with nine digits")
     p.add_argument("--reltime", action="store_true", help="times since the first event")
-    p.add_argument("--max-stack", type=int, default=127, metavar="N", help="frames of a stack (127)")
+    p.add_argument("--max-stack", type=how_many, default=127, metavar="N", help="frames of a stack (127)")
     p.add_argument(
         "-G", "--hide-call-graph", action="store_true", help="stacks are not printed, but where each event was"
     )

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from probescope.cli.parsing import how_many
 from probescope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def add_more(p: argparse.ArgumentParser) -> None:
     p.add_argument("-S", "--symbols", metavar="LIST", help="only events in these functions, or at these addresses")
-    p.add_argument("--addr-range", type=int, default=0, metavar="N", help="N bytes from the addresses of -S on")
+    p.add_argument("--addr-range", type=how_many, default=0, metavar="N", help="N bytes from the addresses of -S on")
     p.add_argument("--dsos", "--dso", metavar="LIST", help="only events in these files")
     p.add_argument("--deltatime", action="store_true", help="times since the line before")
     p.add_argument("--stop-bt", metavar="LIST", help="stacks end behind these functions")

@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, add_format, cut_command, of_nobody, process_id
+from probescope.cli.parsing import Parser, add_format, cut_command, how_long, of_nobody, process_id
 from probescope.errors import ScriptError, UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def parser() -> Parser:
     p.add_argument("--by", default="", metavar="EXPR", help="totals apart by an expression at the start: comm, arg0")
     p.add_argument("--filter", default="", metavar="EXPR", help="only spans that begin with this: 'arg1 > 100'")
     p.add_argument("--nested", action="store_true", help="of A to B: they come inside of each other, as calls do")
-    p.add_argument("--seconds", type=float, metavar="N", help="for so long; without, until Ctrl-C or the command ends")
+    p.add_argument(
+        "--seconds", type=how_long, metavar="N", help="for so long; without, until Ctrl-C or the command ends"
+    )
     p.add_argument("--show-program", action="store_true", help="print the program that measures, for run, and no more")
     add_format(p, "text (default) or json, one document for each leg")
     return p

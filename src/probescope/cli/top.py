@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser
+from probescope.cli.parsing import Parser, how_many
 from probescope.cli.perf_options import add_perf_options
 from probescope.errors import UsageError
 
@@ -40,7 +40,7 @@ def parser() -> Parser:
     p.add_argument("-m", "--mmap-pages", metavar="N", help="pages of each ring, 2^n, or a size: 1M")
     p.add_argument("-g", dest="stacks", action="store_true", help="call graphs")
     p.add_argument("--call-graph", metavar="HOW", help="call graphs: fp[,DEPTH], dwarf[,BYTES] or lbr")
-    p.add_argument("--max-stack", type=int, metavar="N", help="only the innermost N functions of call graphs")
+    p.add_argument("--max-stack", type=how_many, metavar="N", help="only the innermost N functions of call graphs")
     p.add_argument("-G", "--inverted", action="store_true", help="call graphs from the innermost function")
     p.add_argument("--children", action="store_true", default=None, help="functions with what they call (with -g)")
     p.add_argument("--no-children", dest="children", action="store_false", help="own weights alone")
@@ -67,10 +67,10 @@ def _shown(p: Parser) -> None:
     p.add_argument("-U", "--hide-user", "--hide_user_symbols", action="store_true", help="without user space")
     p.add_argument("-d", "--delay", default="2", metavar="SECONDS", help="between looks (2)")
     p.add_argument("-z", "--zero", action="store_true", help="forget what was at each look, instead of fading it")
-    p.add_argument("-E", "--entries", type=int, metavar="N", help="rows (as many as there is room for)")
+    p.add_argument("-E", "--entries", type=how_many, metavar="N", help="rows (as many as there is room for)")
     p.add_argument("-n", "--show-nr-samples", action="store_true", help="numbers of samples too")
     p.add_argument("--stdio", action="store_true", help="plain text, on any terminal or into a pipe")
-    p.add_argument("--times", type=int, default=0, metavar="N", help="end after N looks")
+    p.add_argument("--times", type=how_many, default=0, metavar="N", help="end after N looks")
 
 
 def main(argv: list[str]) -> int:

@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, add_format, process_id
+from probescope.cli.parsing import Parser, add_format, how_many, process_id
 from probescope.errors import DwarfError, ElfError, UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def parser() -> Parser:
     p.add_argument("-m", "--module", action="append", default=[], metavar="NAME", help="in this kernel module")
     p.add_argument("--returns", metavar="ERROR", help="functions with code that returns -ERROR: ENOSPC, -28")
     p.add_argument("--in", dest="functions", default="*", metavar="GLOB", help="only in these functions")
-    p.add_argument("-n", "--most", type=int, default=10, metavar="N", help="as many messages, or functions (0: all)")
+    p.add_argument(
+        "-n", "--most", type=how_many, default=10, metavar="N", help="as many messages, or functions (0: all)"
+    )
     add_format(p, "text (default) or json, one document a line")
     return p
 

@@ -209,7 +209,7 @@ def test_a_recording_is_no_question(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_what_a_probe_could_not_read(capsys: pytest.CaptureFixture[str]) -> None:
     """Memory that was not there is no lost event, and what to make of it is said."""
-    printer = _Printer(Namespace(output=None, quiet=False, format="text", count=0), [])
+    printer = _Printer(Namespace(output=None, quiet=False, format="text", count=0, command=(), seconds=0.0), [])
     printer(Lost("read", 3, "Bad address", "it gave zero; kptr() and uptr()", "", "probe_read_user_str", -14))
     printer(Lost("events", 1234, "events that the buffers had no room for"))
     assert capsys.readouterr().err.splitlines() == [
