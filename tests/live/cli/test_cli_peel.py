@@ -147,7 +147,7 @@ def test_a_function_that_is_never_called(shop: str, capsys: pytest.CaptureFixtur
         (["buy", "-x", "SHOP", "--steps", "back"], "the first function"),
         (["buy", "-k", "-x", "SHOP"], "of the kernel, or of a file"),
         (["buy", "-x", "SHOP", "-p", "1", "--", "true"], "a process is looked at, or a command"),
-        (["buy", "-x", "SHOP", "--seconds", "-1"], "no time"),
+        (["buy", "-x", "SHOP", "--seconds", "-1"], "no number of seconds"),
     ],
 )
 def test_what_cannot_be(shop: str, words: list[str], why: str) -> None:
