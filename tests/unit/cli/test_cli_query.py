@@ -146,7 +146,8 @@ def test_losses_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_without_duckdb(traced: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     import sys
 
-    monkeypatch.setitem(sys.modules, "duckdb", None)
+    for module in ("duckdb", "_duckdb"):
+        monkeypatch.setitem(sys.modules, module, None)
     code, _, err = said(capsys, traced, "select 1 as a")
     assert code == 2
     assert "HINT: pip install 'probescope[tables]'" in err
