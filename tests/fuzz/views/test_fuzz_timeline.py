@@ -12,9 +12,11 @@ from store_fakes import KINDS, Event
 from timeline_fakes import asked, made, opened
 
 from probescope.errors import ScriptError
+from probescope.model.recording import LostEvents
 from probescope.store.lod.families import LANES
 from probescope.views.timeline.filters.parse import parse
 from probescope.views.timeline.protocol import OPS, RefusedQuestionError, question
+from probescope.views.timeline.service import ANSWERS
 
 ROUNDS = 4
 
@@ -33,8 +35,13 @@ def events(rng: random.Random) -> list[Any]:
                 low = rng.choice([rng.randrange(4), rng.getrandbits(64)]) & ((1 << 8 * f.size) - 1)
                 values[f.name] = low - (1 << 8 * f.size) if f.signed and low >> (8 * f.size - 1) else low
         time = rng.choice([rng.randrange(1000), rng.randrange(1 << 40), (1 << 62) + rng.randrange(9)])
-        out.append(Event(time, rng.randrange(3), rng.randrange(4), kind, values))
-    return sorted(out, key=lambda e: e.time) if rng.random() < 0.7 else out
+        out.append(Event(time, rng.randrange(3), rng.randrange(4), kind, values, flags=rng.randrange(256)))
+    out = sorted(out, key=lambda e: e.time) if rng.random() < 0.7 else out
+    for _ in range(rng.randrange(4)):
+        count = rng.choice([0, 1, rng.getrandbits(63)])
+        lost = LostEvents(time=rng.choice([0, 500, (1 << 64) - 1]), cpu=rng.randrange(-1, 3), count=count)
+        out.insert(rng.randrange(len(out) + 1), lost)
+    return out
 
 
 def arguments(rng: random.Random, op: str, tracks: list[str], end: int) -> dict[str, Any]:
@@ -50,8 +57,10 @@ def arguments(rng: random.Random, op: str, tracks: list[str], end: int) -> dict[
         "kind": rng.choice(
             ["event", "sched_slice", "thread_state", "syscall", "func", "span", "marker", "any", "name"]
         ),
-        "what": rng.choice(["flame", "latency", "top", "states", "syscalls"]),
-        "filter": rng.choice(["", "cpu == 1", "event ~ sched*", "next_pid > 1", "not pid in 0-2", "x x"]),
+        "what": rng.choice(["flame", "latency", "top", "states", "syscalls", "kinds", "tasks", "cpus"]),
+        "filter": rng.choice(
+            ["", "cpu == 1", "event ~ sched*", "next_pid > 1", "not pid in 0-2", "x x", "common_flags ~ d*"]
+        ),
         "text": rng.choice(["", "t", "sched", "\x00", "%"]),
         "sql": rng.choice(["select * from event", "select ts, 1 as value from event", "selec", ""]),
         "tracks": rng.choice([tracks[:3], [], ["x"]]),
@@ -72,8 +81,8 @@ def test_every_question_is_answered(seed: int, tmp_path: Path) -> None:
         from probescope.views.timeline.answers.opening import tree
 
         tracks = [t.id for t in tree(found).every()]
-        for op in OPS:
-            for _ in range(6 if op != "stop" else 0):
+        for op in ANSWERS:
+            for _ in range(6):
                 head, _ = asked(found, op, **arguments(rng, op, tracks, end))
                 assert head["ok"] or head["error"]
 
