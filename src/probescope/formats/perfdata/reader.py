@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any, BinaryIO, Self
@@ -51,7 +52,7 @@ def _open_path(path: str) -> PerfData:
     main = path
     if os.path.isdir(path):
         main = os.path.join(path, "data")
-        names = [n for n in os.listdir(path) if n.startswith("data.") and n[5:].isdigit()]
+        names = [n for n in os.listdir(path) if re.fullmatch(r"data\.[0-9]{1,9}", n)]
         if not os.path.exists(main):
             what = "Is a directory, and none of perf record --threads, which has a file named data"
             raise IsADirectoryError(errno.EISDIR, what, path)

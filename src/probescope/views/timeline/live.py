@@ -107,7 +107,11 @@ class Live:
             stores.close()
             raise SessionError("there are no events yet")
         self._shown, self._took = size, time.monotonic() - began
-        return Opened(stores, self._names, live=going, files=os.path.join(self._folder, f"{self._made}."))
+        try:
+            return Opened(stores, self._names, live=going, files=os.path.join(self._folder, f"{self._made}."))
+        except BaseException:
+            stores.close()
+            raise
 
     def said(self) -> list[str]:
         """What the recorder had to say."""

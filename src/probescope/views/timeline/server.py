@@ -23,7 +23,6 @@ from probescope.views.timeline import files, guard
 from probescope.views.timeline.names import Told
 from probescope.views.timeline.opened import Opened, Ticket
 from probescope.views.timeline.protocol import MOST_QUESTION, Question, encode, push, refusal
-from probescope.views.timeline.quick import quick_web
 from probescope.views.timeline.service import answer, needed
 from probescope.views.timeline.talk import Talk, sent
 
@@ -108,7 +107,8 @@ class Server:
         self._over = True
 
     async def run(self) -> None:
-        web = quick_web()
+        from aiohttp import web
+
         self._loop = asyncio.get_running_loop()
         self._runs = True
         self.begin()

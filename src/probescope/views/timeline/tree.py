@@ -252,7 +252,7 @@ class _Branch:
             }
             found = makers[of]() if of in self._groups else []
             return [replace(t, parent=parent, depth=1 + self._several) for t in found]
-        if not of.lstrip("-").isdigit() or len(of) > 12:
+        if not of.isascii() or not of.lstrip("-").isdigit() or len(of) > 12:
             return []
         makers_of = {"process": self._threads, "thread": self._nested, "cpu": self._of_cpu}
         depth = self._several + (3 if kind == "thread" else 2)

@@ -73,7 +73,11 @@ class Wishes:
             if not self._waiting:
                 raise UsageError("there is a recording already", hints=["another server records another one"])
             live = self._make(wanted)
-            live.start()
+            try:
+                live.start()
+            except BaseException:
+                live.close()
+                raise
             self.live, self._waiting = live, False
             if long:
                 self._over = threading.Timer(long, live.stop)

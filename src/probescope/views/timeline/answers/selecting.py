@@ -92,8 +92,8 @@ def _meant(opened: Opened, tracks: list[str]) -> tuple[set[int], set[int]]:
         if kind == "process":
             utids |= {dict(t.more)["utid"] for t in tree(opened).children(track)}
         elif kind in ("cpu", "irq", "softirq") or of.startswith("c"):
-            cpus |= {int(of.lstrip("c"))} if of.lstrip("c").isdigit() else set()
-        elif kind in ("thread", "syscall", "func", "span", "sample") and of.isdigit():
+            cpus |= {int(of.lstrip("c"))} if of.isascii() and of.lstrip("c").isdigit() else set()
+        elif kind in ("thread", "syscall", "func", "span", "sample") and of.isascii() and of.isdigit():
             utids.add(int(of) + base)
         else:
             utids |= set(_all_threads(opened))
