@@ -13,5 +13,6 @@ export default defineConfig({
     cssCodeSplit: false,
     assetsInlineLimit: 0,
   },
+  server: { host: "127.0.0.1" }, // vitest starts one; a bare machine may have no name for itself
   plugins: [oneFile()],
 });
