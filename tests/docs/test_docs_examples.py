@@ -71,7 +71,7 @@ def test_example_prints_what_the_page_says(example):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert pattern(example.expected).fullmatch(done.stdout), f"$ {example.command}\n{done.stdout}"

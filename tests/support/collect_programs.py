@@ -152,7 +152,7 @@ def build(name: str, source: str, *flags: str) -> str:
         codes.append(_folder() / "plain.c")
         codes[1].write_text(PLAIN_C)
     wanted = ["-O1", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-no-pie", *flags]
-    subprocess.run([compiler, *wanted, "-o", path, *codes], check=True, capture_output=True, timeout=120)
+    subprocess.run([compiler, *wanted, "-o", path, *codes], check=True, capture_output=True, timeout=300)
     return os.path.realpath(path)
 
 
@@ -162,7 +162,7 @@ def work() -> str:
 
 def symbol(path: str, name: str) -> int:
     """The address of a symbol of a program that is not position-independent, as nm says."""
-    lines = subprocess.run(["nm", path], check=True, capture_output=True, text=True, timeout=60).stdout.splitlines()
+    lines = subprocess.run(["nm", path], check=True, capture_output=True, text=True, timeout=300).stdout.splitlines()
     return next(int(line.split()[0], 16) for line in lines if line.split()[-1] == name)
 
 

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, Self
 
 COMMAND = [sys.executable, "-m", "probescope", "run"]
-PATIENCE = 60.0
+PATIENCE = 240.0
 ATTACHED = re.compile(r"^Attached (\d+) probes?$", re.MULTILINE)
 
 

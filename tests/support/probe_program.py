@@ -61,6 +61,6 @@ def build(folder: Path) -> dict[str, str]:
     (folder / "work.c").write_text(SOURCE)
     out = {}
     for name, options in (("plain", ["-O0", "-g"]), ("fast", ["-O2", "-g"]), ("stripped", ["-O2", "-s"])):
-        subprocess.run(["gcc", *options, "-o", name, "work.c"], check=True, cwd=folder, timeout=60)
+        subprocess.run(["gcc", *options, "-o", name, "work.c"], check=True, cwd=folder, timeout=300)
         out[name] = str(folder / name)
     return out

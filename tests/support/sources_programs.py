@@ -81,7 +81,7 @@ def build(folder: Path, name: str, source: str, *flags: str) -> str:
     path = folder / name
     code = folder / f"{name}.{'cc' if source is CPP_SOURCE else 'c'}"
     code.write_text(source)
-    subprocess.run([compiler, "-g", "-O1", *flags, "-o", path, code], check=True, capture_output=True, timeout=120)
+    subprocess.run([compiler, "-g", "-O1", *flags, "-o", path, code], check=True, capture_output=True, timeout=300)
     return str(path)
 
 

@@ -99,7 +99,7 @@ def serving(found: Opened, folder: Path) -> Generator[str]:
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        url = ready.get(timeout=20)
+        url = ready.get(timeout=300)
         assert isinstance(url, str), url
         yield url
     finally:
@@ -125,7 +125,7 @@ class Socket:
 
     async def reply(self, number: int) -> tuple[dict[str, Any], Mapping[str, Any]]:
         while True:
-            head, arrays = decode(await self.ws.receive_bytes(timeout=20))
+            head, arrays = decode(await self.ws.receive_bytes(timeout=300))
             if head["id"] == number:
                 return head, arrays
             self.pushed.append(head)

@@ -29,7 +29,7 @@ def main(name: str, seconds: str) -> None:
     corpus = Path(tempfile.mkdtemp(prefix=f"{name}-"))
     for seed, data in fuzzer.SEEDS.items():
         (corpus / seed).write_bytes(data)
-    limits = [f"-max_total_time={seconds}", "-timeout=30", "-rss_limit_mb=1500", "-max_len=60000"]
+    limits = [f"-max_total_time={seconds}", "-timeout=300", "-rss_limit_mb=1500", "-max_len=60000"]
     atheris.Setup([sys.argv[0], str(corpus), *limits, "-print_final_stats=1"], fuzzer.one)
     atheris.Fuzz()
 

@@ -26,14 +26,14 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder: Path = tmp_path_factory.mktemp("flame")
     (folder / "dozer.c").write_text(SOURCE)
     build = ["cc", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", "dozer", "dozer.c"]
-    subprocess.run(build, check=True, cwd=folder, timeout=60)
+    subprocess.run(build, check=True, cwd=folder, timeout=300)
     return str(folder / "dozer")
 
 
 def folded(*args: str, command: list[str] | None = None) -> dict[str, int]:
     asked = [sys.executable, "-m", "probescope", "flame", *args, "-f", "folded", "-o", "-"]
     done = subprocess.run(
-        [*asked, *(["--", *command] if command else [])], capture_output=True, text=True, timeout=120, check=True
+        [*asked, *(["--", *command] if command else [])], capture_output=True, text=True, timeout=300, check=True
     )
     rows = (line.rpartition(" ") for line in done.stdout.splitlines())
     return {stack: int(weight) for stack, _, weight in rows}
@@ -75,6 +75,6 @@ def test_of_waits(program: str, never_idle: None) -> None:
 def test_what_makes_no_sense(tmp_path: Path) -> None:
     (tmp_path / "a.folded").write_text("a;b 1\n")
     asked = [sys.executable, "-m", "probescope", "flame", str(tmp_path / "a.folded"), "-a"]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2
     assert "either a file is drawn" in done.stderr

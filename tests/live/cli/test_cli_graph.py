@@ -48,7 +48,7 @@ def program(tmp_path_factory):
 
 def graph(*argv, code=None):
     command = [sys.executable, "-m", "probescope", "graph", *argv]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert "Traceback" not in done.stderr
     assert code is None or done.returncode == code, done.stderr
     return done
@@ -199,7 +199,7 @@ def test_a_program_that_never_sleeps_is_ended_at_once(program):
             process.stdout.readline()
         process.send_signal(signal.SIGINT)
         try:
-            shown, errors = process.communicate(timeout=120)  # the program would go on for ever
+            shown, errors = process.communicate(timeout=300)  # the program would go on for ever
         except subprocess.TimeoutExpired:
             process.kill()
             raise

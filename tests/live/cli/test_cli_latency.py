@@ -24,7 +24,7 @@ SWITCH = ["sched:sched_waking", "to", "sched:sched_switch", "--match"]
 
 def probescope(*args: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "probescope", *args]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

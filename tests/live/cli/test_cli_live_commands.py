@@ -22,7 +22,7 @@ from probescope.kernel.tracefs import find_root
 
 def probescope(*argv, nobody=False, code=0):
     command = as_nobody() if nobody else [sys.executable, "-m", "probescope"]
-    done = subprocess.run([*command, *argv], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([*command, *argv], capture_output=True, text=True, timeout=300, check=False)
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode == code, done.stderr
     return done
@@ -126,7 +126,7 @@ def on_a_terminal(*argv, **environment):
             break
         out += part
     os.close(ours)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=300) == 0
     return out.decode()
 
 
@@ -149,7 +149,7 @@ def test_list_is_what_bpftrace_lists():
     """Names of functions of a binary, one a line, in the same shape."""
     ours = probescope("list", "uprobe:/bin/bash:read*").stdout.splitlines()
     theirs = subprocess.run(
-        ["bpftrace", "-l", "uprobe:/bin/bash:read*"], capture_output=True, text=True, timeout=60, check=True
+        ["bpftrace", "-l", "uprobe:/bin/bash:read*"], capture_output=True, text=True, timeout=300, check=True
     ).stdout.splitlines()
     assert sorted(ours) == sorted(theirs)
 
@@ -160,7 +160,7 @@ def test_list_is_quick():
         ["bash", "-c", f"TIMEFORMAT=%U; time {shlex.quote(sys.executable)} -m probescope list > /dev/null 2>&1"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert float(done.stderr) < 3.0
@@ -200,12 +200,12 @@ def test_examples_work(command, line, tmp_path):
         for name in ("perf.data", "other.data"):
             events = ["-e", "page-faults,sched:sched_switch,raw_syscalls:sys_enter,raw_syscalls:sys_exit"]
             recorded = ["perf", "record", "-q", "-o", str(tmp_path / name), *events, "true"]
-            subprocess.run(recorded, check=True, timeout=60, capture_output=True)
+            subprocess.run(recorded, check=True, timeout=300, capture_output=True)
         import formats_tracemaker as tm
 
         (tmp_path / "trace.dat").write_bytes(tm.Maker().build(("", tm.events(5))))
     done = subprocess.run(
-        ["bash", "-c", text], capture_output=True, text=True, timeout=120, env=environment, check=False, cwd=tmp_path
+        ["bash", "-c", text], capture_output=True, text=True, timeout=300, env=environment, check=False, cwd=tmp_path
     )
     assert "Traceback" not in done.stderr
     # a shell need not have USDT probes, nothing need have happened in the process of the example, nor what is asked for

@@ -22,7 +22,7 @@ def probescope(*argv, code=0, **environment):
         [sys.executable, "-m", "probescope", *argv],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         env={**os.environ, **environment},
         check=False,
     )
@@ -120,7 +120,7 @@ def test_programs(tmp_path, how):
         input=program,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     document = json.loads(done.stdout)
@@ -175,7 +175,7 @@ def test_without_privileges_it_still_explains():
         [*as_nobody(), "explain", "-f", "json", "uprobe:/bin/bash:readline"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     (e,) = json.loads(done.stdout)["explanations"]
@@ -244,7 +244,7 @@ def test_the_treadmill_ends_when_we_are_killed():
     pid = int(process.stdout.readline())
     watch = os.pidfd_open(pid)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     import select
 
     assert select.select([watch], [], [], 30)[0], "it is still running"

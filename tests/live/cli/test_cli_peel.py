@@ -46,7 +46,7 @@ int main(int argc, char **argv) {
 
 def built(folder: Path, name: str, *options: str) -> str:
     (folder / "shop.c").write_text(SOURCE)
-    subprocess.run(["cc", "-O2", *options, "-o", name, "shop.c"], check=True, cwd=folder, timeout=60)
+    subprocess.run(["cc", "-O2", *options, "-o", name, "shop.c"], check=True, cwd=folder, timeout=300)
     return str(folder / name)
 
 
@@ -106,7 +106,7 @@ def test_the_commands_do_the_same(shop: str, capsys: pytest.CaptureFixture[str],
     assert [c.lstrip()[2:] for c in commands] == [x for x in script.splitlines() if x.startswith("probescope")]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["sh", str(way)], env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=120, check=True
+        ["sh", str(way)], env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=300, check=True
     )
     assert re.search(r"customer\+.*\n(?:.*\n){3,6}\]: 100\n", done.stdout)
     assert "@returns[-2]: 10\n" in done.stdout

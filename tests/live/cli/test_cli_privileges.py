@@ -14,7 +14,7 @@ def run(command: list[str], capabilities: str, *program: str) -> subprocess.Comp
     """With these capabilities and no others, still as user 0, to whom the checkout and tracefs belong."""
     sets = [f"--{kind}={capabilities}" for kind in ("bounding-set", "inh-caps", "ambient-caps")]
     return subprocess.run(
-        ["setpriv", *sets, "--", *command, "run", *program], capture_output=True, text=True, timeout=60, check=False
+        ["setpriv", *sets, "--", *command, "run", *program], capture_output=True, text=True, timeout=300, check=False
     )
 
 

@@ -35,7 +35,7 @@ def probescope(cache):
             [sys.executable, "-m", "probescope", *argv],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
             env={**os.environ, "XDG_CACHE_HOME": cache},
         )
@@ -194,7 +194,7 @@ def test_another_kernels_file(capsys, tmp_path):
     """What is to be probed has to be of the kernel that runs; for looking, any kernel's file will do."""
     (tmp_path / "k.c").write_text("void _text(void) {}\nlong some_call(long count) { return count; }\n")
     flags = ["-g", "-O2", "-nostdlib", "-Wl,--build-id", "-Wl,-e,0"]
-    subprocess.run(["gcc", *flags, "-o", "vmlinux", "k.c"], check=True, cwd=tmp_path, timeout=60)
+    subprocess.run(["gcc", *flags, "-o", "vmlinux", "k.c"], check=True, cwd=tmp_path, timeout=300)
     path = str(tmp_path / "vmlinux")
     assert main(["probe", "-k", path, "-D", "some_call count"]) == 0
     assert re.fullmatch(r"p:probe/some_call _text\+\d+ count=%di:s64\n", capsys.readouterr().out)
@@ -245,7 +245,7 @@ def test_classes(probescope, tmp_path):
     """C++: overloads, of which one has what is asked for; members behind ``this``, inherited ones; templates; statics
     of a class."""
     (tmp_path / "c.cc").write_text(CPP_SOURCE)
-    subprocess.run(["g++", "-g", "-O1", "-o", "c", "c.cc"], check=True, cwd=tmp_path, timeout=60)
+    subprocess.run(["g++", "-g", "-O1", "-o", "c", "c.cc"], check=True, cwd=tmp_path, timeout=300)
     path = str(tmp_path / "c")
     wanted = "app::Engine::run x this->size this->id this->label:string app::Engine::total"
     done = probescope("probe", "-x", path, wanted, "app::twice<int> v", "--", path)

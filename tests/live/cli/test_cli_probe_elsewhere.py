@@ -22,7 +22,7 @@ int main(void) { struct point p = {1, 2}; puts("up"); fflush(stdout); for (;;) {
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "t.c").write_text(SOURCE)
-    subprocess.run(["cc", "-g", "-O1", "-o", folder / "inside", folder / "t.c"], check=True, timeout=60)
+    subprocess.run(["cc", "-g", "-O1", "-o", folder / "inside", folder / "t.c"], check=True, timeout=300)
     return folder / "inside"
 
 
@@ -41,7 +41,7 @@ def running(*command: str):
 
 def events(*words: str) -> str:
     command = [sys.executable, "-m", "probescope", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -30,7 +30,7 @@ class Recording:
         assert self._process.stdout.readline() == "on\n"
 
     def end(self) -> None:
-        self._process.communicate("go\n", timeout=120)
+        self._process.communicate("go\n", timeout=300)
         assert self._process.returncode == 0
 
 
@@ -43,7 +43,7 @@ def test_the_last_of_two_takes_it_out(program: str, tmp_path: Path, monkeypatch:
     """The first cannot: it is in use. The second did not put it there, and has to know all the same."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     defined = ["probe", "-q", "-x", program, "shared_psc:work=work n", "--", program, "hello"]
-    subprocess.run([*OURS, *defined], check=True, capture_output=True, timeout=120)
+    subprocess.run([*OURS, *defined], check=True, capture_output=True, timeout=300)
     events = Path("/sys/kernel/tracing/uprobe_events")
     assert "shared_psc/work" not in events.read_text()
     second, third = (Recording(tmp_path / name, "shared_psc:work", program) for name in ("second", "third"))

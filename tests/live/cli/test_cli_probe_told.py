@@ -55,9 +55,9 @@ def strayed(fast: str, folder: Path) -> Path:
     """A stripped copy that names a debug file."""
     program, debug = folder / "program", folder / "program.debug"
     shutil.copy(fast, program)
-    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True, timeout=60)
-    subprocess.run(["strip", program], check=True, timeout=60)
-    subprocess.run(["objcopy", "--add-gnu-debuglink=program.debug", "program"], check=True, timeout=60, cwd=folder)
+    subprocess.run(["objcopy", "--only-keep-debug", program, debug], check=True, timeout=300)
+    subprocess.run(["strip", program], check=True, timeout=300)
+    subprocess.run(["objcopy", "--add-gnu-debuglink=program.debug", "program"], check=True, timeout=300, cwd=folder)
     return program
 
 

@@ -60,12 +60,12 @@ def test_where_bpf_is_not_permitted(programs: dict[str, str]) -> None:
     sets = [f"--{kind}=-all" for kind in ("bounding-set", "inh-caps", "ambient-caps")]
     command = ["setpriv", *sets, "--", sys.executable, "-m", "probescope", "probe"]
     more = ["-x", path, "work n", "--", path, "hello"]
-    done = subprocess.run([*command, *more], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([*command, *more], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert arguments(done.stdout) == ["n=0x4", "n=0x5", "n=0x6"]
     assert "BPF is not permitted here" in done.stderr
     words = [*command, "--via", "bpf", *more]
-    refused = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    refused = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert refused.returncode == 1
     assert "EPERM" in refused.stderr
     assert "probescope_" not in events_of_tracefs()
@@ -102,7 +102,7 @@ def boxes(tmp_path_factory: pytest.TempPathFactory) -> str:
         pytest.skip("gcc is not installed")
     folder = tmp_path_factory.mktemp("boxes")
     (folder / "boxes.c").write_text(CONTAINERS)
-    subprocess.run(["gcc", "-g", "-O2", "-o", "boxes", "boxes.c"], check=True, cwd=folder, timeout=60)
+    subprocess.run(["gcc", "-g", "-O2", "-o", "boxes", "boxes.c"], check=True, cwd=folder, timeout=300)
     return str(folder / "boxes")
 
 

@@ -88,7 +88,7 @@ def test_no_token_among_the_arguments_of_a_browser(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(timeline, "_bounded", lambda _: None)
     url = Address.of(8000, "secret", Ticket())
     assert timeline._tell(timeline.parser().parse_args(["x"]), url)
-    assert opened.get(timeout=20) == url.once
+    assert opened.get(timeout=300) == url.once
 
 
 @pytest.mark.parametrize("header", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}])
@@ -159,7 +159,7 @@ def test_what_is_no_question_is_answered_and_the_talk_goes_on(text: str, url: st
 def test_a_message_that_is_too_long_ends_the_talk(url: str) -> None:
     async def run(page: Socket) -> int | None:
         await page.ws.send_str("x" * ((1 << 20) + 1))
-        await page.ws.receive(timeout=20)
+        await page.ws.receive(timeout=300)
         return page.ws.close_code
 
     assert talk(url, run) == 1009
@@ -213,7 +213,7 @@ def test_it_serves_a_recording_and_leaves_nothing(end: signal.Signals, recording
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32}", address)
         talk(address, run)
         server.send_signal(end)
-        _, err = server.communicate(timeout=20)
+        _, err = server.communicate(timeout=300)
     assert (server.returncode, err) == (0, "")
     assert glob.glob(f"{tmp_path}/probescope[-_]*") == []
     assert {p.suffix for p in (tmp_path / "probescope" / "store").iterdir()} == {".duckdb", ".lod", ".lock"}
@@ -227,7 +227,7 @@ def test_what_is_wrong_with_the_command_line_is_told(recording: Path, tmp_path: 
         ([str(recording), "--memory", "lots"], "no size"),
     ):
         with started(tmp_path, *args) as server:
-            out, err = server.communicate(timeout=30)
+            out, err = server.communicate(timeout=300)
         assert (server.returncode, out) == (2, ""), args
         assert said in err
         assert "Traceback" not in err
@@ -238,7 +238,7 @@ def test_a_file_that_is_no_recording_ends_the_server(tmp_path: Path) -> None:
         pytest.skip("the page is not built")
     (tmp_path / "x.data").write_bytes(b"PERFILE2" + b"\xff" * 200)
     with started(tmp_path, str(tmp_path / "x.data")) as server:
-        _, err = server.communicate(timeout=30)
+        _, err = server.communicate(timeout=300)
     assert server.returncode == 1
     assert "ERROR" in err
     assert "Traceback" not in err
@@ -265,7 +265,7 @@ def test_a_page_is_told_why_there_is_nothing_to_be_shown(tmp_path: Path) -> None
 
     thread = threading.Thread(target=run)
     thread.start()
-    head, _ = talk(ready.get(timeout=20), lambda socket: socket.ask("open"))
+    head, _ = talk(ready.get(timeout=300), lambda socket: socket.ask("open"))
     thread.join(20)
     assert (head["error"], head["hint"]) == ("this is no recording", "record one")
     assert not thread.is_alive()
@@ -305,7 +305,7 @@ def test_what_is_being_recorded_is_shown_and_stays(tmp_path: Path) -> None:
     async def run(page: Socket) -> tuple[Any, Any]:
         first, _ = await page.ask("open")
         while not any(p.get("push") == "ended" for p in page.pushed):
-            head, _ = decode(await page.ws.receive_bytes(timeout=30))
+            head, _ = decode(await page.ws.receive_bytes(timeout=300))
             page.pushed.append(head)
         last, _ = await page.ask("open")
         assert not (await page.ask("stop"))[0]["ok"]
@@ -316,7 +316,7 @@ def test_what_is_being_recorded_is_shown_and_stays(tmp_path: Path) -> None:
         assert server.stdout is not None
         first, last = talk(server.stdout.readline().strip(), run)
         server.send_signal(signal.SIGINT)
-        _, err = server.communicate(timeout=30)
+        _, err = server.communicate(timeout=300)
     assert (server.returncode, err) == (0, "")
     assert last["live"] is False
     assert last["recordings"][0]["events"] >= max(first["recordings"][0]["events"], 40)
@@ -368,7 +368,7 @@ def test_a_recorder_that_cannot_start_is_told(tmp_path: Path) -> None:
     if not built():
         pytest.skip("the page is not built")
     with started(tmp_path, "--live", "-q", "-e", "nosuch:event") as server:
-        _, err = server.communicate(timeout=30)
+        _, err = server.communicate(timeout=300)
     assert server.returncode == 1
     assert "nosuch" in err
     assert "Traceback" not in err

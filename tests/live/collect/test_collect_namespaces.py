@@ -75,6 +75,6 @@ def test_without_proc(tmp_path: Path) -> None:
     for words in (*told, ["script", "-i", path]):
         command = [sys.executable, "-m", "probescope", *words]
         line = ["unshare", "-m", "--propagation", "private", "sh", "-c", 'umount -l /proc; exec "$@"', "sh", *command]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
         assert words[0] == "record" or done.stdout

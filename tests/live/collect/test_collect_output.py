@@ -273,7 +273,7 @@ def test_collect_closed_streams(closed: int) -> None:
     """A standard stream that was closed by the caller is no trouble, and no descriptor of ours takes its place."""
     shell = " ".join([*COMMAND, "-e", "'BEGIN { printf(\"x\\n\"); @a[1] = 2; exit(6); }'", f"{closed}>&-"])
     args = ["sh", "-c", shell]
-    done = subprocess.run(args, capture_output=True, text=True, env=environment(), timeout=60, check=False)
+    done = subprocess.run(args, capture_output=True, text=True, env=environment(), timeout=300, check=False)
     assert done.returncode == 6
     assert done.stdout == ("" if closed == 1 else "x\n\n@a[1]: 2\n")
     assert done.stderr == ("" if closed == 2 else "Attached 1 probe\n")

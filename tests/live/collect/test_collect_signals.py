@@ -48,7 +48,7 @@ def test_collect_reader_goes_away() -> None:
     program = "'tracepoint:raw_syscalls:sys_enter { printf(\"%d\\n\", pid); }'"
     shell = " ".join([*COMMAND, "-q", "-e", program, "| head -1"])
     args = ["bash", "-c", f"{shell}; echo ${{PIPESTATUS[0]}}"]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=60, env=environment(), check=False)
+    done = subprocess.run(args, capture_output=True, text=True, timeout=300, env=environment(), check=False)
     assert re.fullmatch(r"\d+\n141\n", done.stdout)
     assert done.stderr == ""
 
@@ -128,7 +128,7 @@ def test_collect_interrupt_before_anything_is_attached() -> None:
             process.send_signal(signal.SIGINT)
             if process.poll() is not None:
                 break
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
     finally:
         process.kill()
     # before our first line it is Python that says what it was about to import

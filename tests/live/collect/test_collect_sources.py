@@ -193,7 +193,7 @@ def test_collect_bash_readline() -> None:
             input="echo hello\nexit\n",
             text=True,
             capture_output=True,
-            timeout=30,
+            timeout=300,
             check=False,
             start_new_session=True,
         )

@@ -77,7 +77,7 @@ def test_collect_stack_in_another_mount_namespace(tmp_path: Path) -> None:
         assert not (place / "app").exists()
         program = f"uprobe:{place}/app:innermost {{ @[ustack(6)] = count(); }}"
         with Running(program, "-p", str(target.pid)) as session:
-            target.communicate(b"go\n", timeout=60)
+            target.communicate(b"go\n", timeout=300)
             done = session.wait()
     finally:
         target.kill()
@@ -150,7 +150,7 @@ def test_collect_rust_names(tmp_path: Path) -> None:
         path = tmp_path / f"r-{version}"
         flags = ["-O", "-Zunstable-options", "-Cforce-frame-pointers=yes", f"-Csymbol-mangling-version={version}"]
         env = {**os.environ, "RUSTC_BOOTSTRAP": "1"}  # the older mangling is not in the stable options any more
-        subprocess.run(["rustc", *flags, "-o", path, source], env=env, check=True, timeout=120)
+        subprocess.run(["rustc", *flags, "-o", path, source], env=env, check=True, timeout=300)
         names = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.split()
         mangled = next(n for n in names if "deep" in n and "work" in n)
         done = run(f"uprobe:{path}:{mangled} {{ @[ustack(1)] = count(); }}", "-c", str(path))
@@ -166,7 +166,7 @@ def test_collect_kernel_stack_as_bpftrace() -> None:
         ["bpftrace", "-q", "-e", script, "-c", f"{work()} getppid 1"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         env=environment(),
         check=False,
     )

@@ -165,7 +165,7 @@ def test_the_watchdog_tidies_up_after_a_kill():
 def apart(script: str) -> subprocess.CompletedProcess[str]:
     """In a mount namespace of its own. ``RUN``: the command."""
     line = ["unshare", "-m", "--propagation", "private", "sh", "-c", script.replace("RUN", " ".join(COMMAND))]
-    return subprocess.run(line, capture_output=True, text=True, env=environment(), timeout=60, check=False)
+    return subprocess.run(line, capture_output=True, text=True, env=environment(), timeout=300, check=False)
 
 
 def test_tracefs_goes_away_in_the_middle():
@@ -195,7 +195,7 @@ def without_bpf(program: str, capabilities: str) -> subprocess.CompletedProcess[
     """As user 0, to whom tracefs belongs, but without these capabilities."""
     sets = [f"--{kind}={capabilities}" for kind in ("bounding-set", "inh-caps")]
     line = ["setpriv", *sets, "--", *COMMAND, "-e", program]
-    return subprocess.run(line, capture_output=True, text=True, env=environment(), timeout=60, check=False)
+    return subprocess.run(line, capture_output=True, text=True, env=environment(), timeout=300, check=False)
 
 
 @pytest.mark.parametrize(("capabilities", "via"), [(WITHOUT, "ftrace"), ("-sys_admin,-bpf", "perf")])

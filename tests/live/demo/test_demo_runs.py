@@ -9,7 +9,7 @@ import subprocess
 def test_demo_answers_its_three_questions(probescope_command):
     """Protects the first impression: each question gets rows out of the running kernel, and no error."""
     done = subprocess.run(
-        [*probescope_command, "demo", "--seconds", "1"], capture_output=True, text=True, timeout=120, check=False
+        [*probescope_command, "demo", "--seconds", "1"], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "ERROR" not in done.stderr

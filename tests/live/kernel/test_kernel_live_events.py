@@ -254,7 +254,7 @@ def test_a_dead_owner_s_leftovers_are_reaped_and_nobody_else_s():
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     env = os.environ | {"PYTHONPATH": "src"}
-    subprocess.run([sys.executable, "-c", make], env=env, check=False, timeout=60)
+    subprocess.run([sys.executable, "-c", make], env=env, check=False, timeout=300)
     alive = leftovers.owner_prefix() + "u/y"
     tracefs.write("uprobe_events", f"p:{alive} /bin/true:0x1001")
     try:

@@ -17,7 +17,7 @@ int main(int c, char **v) { (void)v; printf("%d\n", tiny(c) + other(c)); return 
 
 def said(probe: str) -> str:
     command = [sys.executable, "-m", "probescope", "run", "--dry-run", "-e", probe + " { exit() }"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 1
     return done.stderr
 

@@ -35,14 +35,14 @@ LINE = re.compile(r"^ +([\d.]+) : [> ] *([0-9a-f]+): +(.*?)(?: +//.*)?$")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("annotate")
     (folder / "work.c").write_text(SOURCE)
-    subprocess.run(["cc", "-O2", "-g", "-o", "work", "work.c"], check=True, cwd=folder, timeout=60)
+    subprocess.run(["cc", "-O2", "-g", "-o", "work", "work.c"], check=True, cwd=folder, timeout=300)
     record = ["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "4000", "-o", "perf.data", "./work"]
-    subprocess.run(record, check=True, cwd=folder, timeout=60, capture_output=True)
+    subprocess.run(record, check=True, cwd=folder, timeout=300, capture_output=True)
     return str(folder / "perf.data")
 
 
 def lines(command: list[str]) -> dict[int, tuple[str, str]]:
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     listing = done.stdout.split(">:\n", 1)[1]
     found = [LINE.match(line) for line in listing.splitlines()]
     return {int(m[2], 16): (m[1], re.sub(r" +", " ", m[3])) for m in found if m}
@@ -66,7 +66,7 @@ def test_the_same_instructions_and_shares(recorded: str, style: str) -> None:
 def test_heaviest_functions(recorded: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "probescope", "annotate", "-i", recorded, "--percent-type", "global"],
-        check=True, capture_output=True, text=True, timeout=60,
+        check=True, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert "<busy>:" in done.stdout
     assert "sum += i * sum;" in done.stdout
@@ -75,7 +75,7 @@ def test_heaviest_functions(recorded: str) -> None:
 def test_what_was_not_hit(recorded: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "probescope", "annotate", "-i", recorded, "nothing"],
-        check=False, capture_output=True, text=True, timeout=60,
+        check=False, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert "no samples in nothing" in done.stderr

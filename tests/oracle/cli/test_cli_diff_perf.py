@@ -32,15 +32,15 @@ int main(int argc, char **argv) {
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder: Path = tmp_path_factory.mktemp("diff")
     (folder / "work.c").write_text(SOURCE)
-    subprocess.run(["cc", "-O1", "-o", "work", "work.c"], check=True, cwd=folder, timeout=60)
+    subprocess.run(["cc", "-O1", "-o", "work", "work.c"], check=True, cwd=folder, timeout=300)
     for name, count in (("a", "1000"), ("b", "2500"), ("c", "4000")):
         record = ["perf", "record", "-q", "-e", "cpu-clock:u", "-F", "1999", "-o", f"{name}.data", "./work", count]
-        subprocess.run(record, check=True, cwd=folder, timeout=60, capture_output=True)
+        subprocess.run(record, check=True, cwd=folder, timeout=300, capture_output=True)
     return [str(folder / f"{name}.data") for name in "abc"]
 
 
 def run(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def recorded(to: Path, *command: str, size: int = 8192) -> str:
     done = subprocess.run(
         [perf(), "record", *options, "--", *command],
         capture_output=True,
-        timeout=60,
+        timeout=300,
         check=False,
         cwd=to.parent,  # node leaves a log where it runs
     )
@@ -94,7 +94,7 @@ def recorded(to: Path, *command: str, size: int = 8192) -> str:
 
 
 def stacks(*command: str) -> list[list[Frame]]:
-    text = subprocess.run(command, capture_output=True, timeout=120, check=True).stdout.decode("utf-8", "replace")
+    text = subprocess.run(command, capture_output=True, timeout=300, check=True).stdout.decode("utf-8", "replace")
     out: list[list[Frame]] = []
     for line in text.splitlines():
         found = _FRAME.match(line) if line.startswith("\t") else None

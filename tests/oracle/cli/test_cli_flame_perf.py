@@ -18,7 +18,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = str(tmp_path_factory.mktemp("flame") / "perf.data")
     work = ["sh", "-c", "ls -lR /usr/lib/python3 /etc > /dev/null; du -s /usr/share > /dev/null"]
     record = ["perf", "record", "-q", "-e", "page-faults,cpu-clock", "-F", "997", "-g", "-o", path, "--", *work]
-    subprocess.run(record, check=True, timeout=60, capture_output=True)
+    subprocess.run(record, check=True, timeout=300, capture_output=True)
     return path
 
 

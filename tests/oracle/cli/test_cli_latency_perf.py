@@ -22,7 +22,7 @@ def recording(tmp_path_factory):
     command = ["sh", "-c", "ls -lR /usr/share/doc | cat > /dev/null"]  # two that wait for each other
     events = ["-e", "sched:sched_waking", "-e", "sched:sched_switch", "-c", "1", "-a"]
     made = [sys.executable, "-m", "probescope", "record", *events, "-o", str(path), "--", *command]
-    subprocess.run(made, check=True, capture_output=True, timeout=60)
+    subprocess.run(made, check=True, capture_output=True, timeout=300)
     return path
 
 
@@ -33,7 +33,7 @@ def expected(path) -> dict[str, int]:
         text=True,
         errors="replace",
         check=True,
-        timeout=120,
+        timeout=300,
     ).stdout
     woken: dict[int, int] = {}
     found: list[int] = []
@@ -56,7 +56,7 @@ def test_the_same_as_from_perf_script(recording):
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     total, case = map(json.loads, done.stdout.splitlines())
     wanted = expected(recording)
@@ -74,7 +74,7 @@ def test_counted_by_fields(recording):
         text=True,
         errors="replace",
         check=True,
-        timeout=120,
+        timeout=300,
     ).stdout
     wanted: dict[int, tuple[int, int]] = {}
     for pid, prio in re.findall(r" next_pid=(\d+) next_prio=(\d+)", text):
@@ -86,7 +86,7 @@ def test_counted_by_fields(recording):
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     entries = json.loads(done.stdout)["entries"]
     values = [tuple(e["values"].values()) for e in entries]

@@ -23,7 +23,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("arm")
     (folder / "arm.c").write_text(SOURCE)
     for name in ("O0", "O2"):
-        subprocess.run([GCC, "-g", f"-{name}", "-o", name, "arm.c"], check=True, cwd=folder, timeout=60)
+        subprocess.run([GCC, "-g", f"-{name}", "-o", name, "arm.c"], check=True, cwd=folder, timeout=300)
     return {name: str(folder / name) for name in ("O0", "O2")}
 
 
@@ -34,7 +34,7 @@ def test_as_perf(programs: dict[str, str], capsys: pytest.CaptureFixture[str], l
         pytest.skip("needs perf")
     assert main(["probe", "-x", programs[level], "-D", text]) == 0
     perf = subprocess.run(
-        ["perf", "probe", "-x", programs[level], "-D", text], capture_output=True, text=True, timeout=60, check=False
+        ["perf", "probe", "-x", programs[level], "-D", text], capture_output=True, text=True, timeout=300, check=False
     )
     if not perf.stdout:
         pytest.skip(f"perf has none: {perf.stderr.strip()[-200:]}")

@@ -22,7 +22,7 @@ OTHERS = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import 
 
 
 def said(*words: str) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

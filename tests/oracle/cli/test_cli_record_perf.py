@@ -19,14 +19,14 @@ NAMES = ("sh", "ls")
 
 
 def lines(*words: str) -> list[str]:
-    done = subprocess.run([*words], capture_output=True, timeout=120, check=False)
+    done = subprocess.run([*words], capture_output=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.decode("utf-8", "replace").splitlines()
 
 
 def piped(path: Path, *words: str) -> list[str]:
     with path.open("rb") as data:
-        done = subprocess.run([*words], stdin=data, capture_output=True, timeout=120, check=False)
+        done = subprocess.run([*words], stdin=data, capture_output=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.decode("utf-8", "replace").splitlines()
 
@@ -34,7 +34,7 @@ def piped(path: Path, *words: str) -> list[str]:
 def recorded(path: Path, *args: str, tool: tuple[str, ...] = OURS) -> str:
     """What it said."""
     command = [*tool, "record", "-o", str(path), *args]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
@@ -105,7 +105,7 @@ def test_into_a_pipe_without_a_word() -> None:
         stderr=subprocess.PIPE,
     ) as one:
         read = subprocess.run(
-            ["perf", "script", "-i", "-"], stdin=one.stdout, capture_output=True, timeout=60, check=False
+            ["perf", "script", "-i", "-"], stdin=one.stdout, capture_output=True, timeout=300, check=False
         )
         assert one.stderr is not None
         said = one.stderr.read().decode()
@@ -124,7 +124,7 @@ def test_perf_reads_our_pipe(tmp_path: Path, compressed: tuple[str, ...]) -> Non
             [*OURS, "record", *events, *compressed, "-o", "-", "--", *WORK],
             stdout=out,
             stderr=subprocess.PIPE,
-            timeout=60,
+            timeout=300,
             check=False,
         )
     assert done.returncode == 0, done.stderr
@@ -187,7 +187,7 @@ def test_report(tmp_path: Path) -> None:
     source.write_text("volatile long n; int main(void) { for (long i = 0; i < 300000000; i++) n++; return 3; }\n")
     subprocess.run(["gcc", "-O1", "-o", str(program), str(source)], check=True)
     command = [*OURS, "record", "-o", str(path), "-e", "cpu-clock:u", "--", str(program)]
-    assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 3
+    assert subprocess.run(command, capture_output=True, timeout=300, check=False).returncode == 3
     text = lines("perf", "report", "--stdio", "-i", str(path), "-s", "comm,sym")
     rows = [x.split() for x in text if "%" in x]
     assert rows[0][1:] == ["busy", "[.]", "main"]

@@ -35,12 +35,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("program")
     (folder / "work.c").write_text(SOURCE)
     build = ["cc", "-O1", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", "work", "work.c"]
-    subprocess.run(build, check=True, cwd=folder, timeout=60)
+    subprocess.run(build, check=True, cwd=folder, timeout=300)
     return str(folder / "work")
 
 
 def record(path: Path, *args: str) -> str:
-    subprocess.run(["perf", "record", "-q", "-o", str(path), *args], check=True, timeout=60, capture_output=True)
+    subprocess.run(["perf", "record", "-q", "-o", str(path), *args], check=True, timeout=300, capture_output=True)
     return str(path)
 
 
@@ -72,7 +72,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> str:
 def both(path: str, *args: str) -> tuple[str, str]:
     ours = [sys.executable, "-m", "probescope", "report", "-i", path, *args]
     theirs = ["perf", "report", "--stdio", "-i", path, *args]
-    done = [subprocess.run(x, capture_output=True, text=True, check=True, timeout=60) for x in (ours, theirs)]
+    done = [subprocess.run(x, capture_output=True, text=True, check=True, timeout=300) for x in (ours, theirs)]
     return done[0].stdout, done[1].stdout
 
 

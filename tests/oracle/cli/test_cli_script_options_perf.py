@@ -26,7 +26,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("options") / "perf.data"
     command = ["perf", "record", "-q", "-g", "--code-page-size", "--weight"]
     command += ["-e", f"{CLOCK},{SWITCH}", "-o", str(path), "--", *WORK]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, timeout=300, check=False)
     if done.returncode:
         pytest.skip(f"perf cannot record that here: {done.stderr.decode()[-200:]}")
     return path
@@ -34,7 +34,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def said(tool: tuple[str, ...], path: Path, *words: str) -> list[str]:
     command = [*tool, "script", "--no-inline", "-i", str(path), *words]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return [shape(x) for x in done.stdout.decode("utf-8", "replace").splitlines()]
 

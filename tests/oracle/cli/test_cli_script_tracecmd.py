@@ -14,7 +14,7 @@ import pytest
 
 def script(*args: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "probescope", "script", *args]
-    return subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", timeout=300, check=False)
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def built(folder: Path) -> tuple[str, dict[str, int]]:
     (folder / "stack.s").write_text(SOURCE)
     program = folder / "stack"
     build = ["aarch64-linux-gnu-gcc", "-nostdlib", "-static", "-o", str(program), "stack.s"]
-    subprocess.run(build, check=True, cwd=folder, timeout=60)
+    subprocess.run(build, check=True, cwd=folder, timeout=300)
     said = subprocess.run(["aarch64-linux-gnu-nm", str(program)], capture_output=True, text=True, check=True)
     return str(program), {n: int(a, 16) for a, _, n in (x.split() for x in said.stdout.splitlines())}
 
@@ -142,7 +142,7 @@ def test_a_stack_of_another_machine(tmp_path: Path, leaf: bool) -> None:
     path = tmp_path / "perf.data"
     recording(path, program, at, leaf=leaf)
     command = [sys.executable, "-m", "probescope", "script", "-i", str(path), "-f", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     (event,) = [json.loads(line) for line in done.stdout.splitlines()]
     inner = [at["at_leaf"], at["in_middle"] - 1] if leaf else [at["in_middle"]]
     assert [f["address"] for f in event["stack"]] == [*inner, at["in_outer"] - 1, at["in_start"] - 1]

@@ -18,7 +18,7 @@ OURS = (sys.executable, "-m", "probescope")
 
 
 def said(*words: str) -> str:
-    done = subprocess.run([*words], capture_output=True, text=True, timeout=60, env=ENVIRONMENT, check=False)
+    done = subprocess.run([*words], capture_output=True, text=True, timeout=300, env=ENVIRONMENT, check=False)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
@@ -175,7 +175,7 @@ def test_commands_while_it_counts(tmp_path: Path) -> None:
             assert os.read(ack, 100) == b"ack\n"
             one.stdin.write("go\n")
             one.stdout.readline()
-        _, said = one.communicate(timeout=60)
+        _, said = one.communicate(timeout=300)
     assert counted(said) == {"syscalls:sys_enter_getppid": 500}
     os.close(ctl)
     os.close(ack)

@@ -28,7 +28,7 @@ SCRIPTS = _scripts()
 
 def peer(script: str, command: str, *words: str) -> list[str]:
     args = ["bpftrace", "-q", "-e", script, "-c", command, *words]
-    done = subprocess.run(args, capture_output=True, text=True, timeout=120, env=environment(), check=False)
+    done = subprocess.run(args, capture_output=True, text=True, timeout=300, env=environment(), check=False)
     assert done.returncode == 0, done.stderr
     return comparable(done.stdout)
 
@@ -84,7 +84,7 @@ def test_collect_json_as_bpftrace(name: str) -> None:
     args, script = SCRIPTS[name]
     script, command = script.replace("WORK", work()), f"{work()} {args}"
     words = ["bpftrace", "-f", "json", "-e", script, "-c", command]
-    peer = subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment(), check=False)
+    peer = subprocess.run(words, capture_output=True, text=True, timeout=300, env=environment(), check=False)
     done = run(script, "-f", "json", "-c", command)
     assert sorted(documents(done.out)) == sorted(documents(peer.stdout))
     assert documents(peer.stdout)

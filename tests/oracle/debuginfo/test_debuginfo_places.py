@@ -39,7 +39,7 @@ def debug(program: str) -> DebugPlaces:
 def told(program: str, offset: int) -> list[tuple[str, str, list[tuple[int, int, str]]]]:
     """Name, type, and (from, to, register) of each parameter of the function whose entry is there."""
     command = ["llvm-dwarfdump", f"--debug-info={offset:#x}", "--show-children", program]
-    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
     out = []
     for block in re.split(r"\n(?=0x[0-9a-f]+: )", text):
         if re.match(r"0x[0-9a-f]+:   DW_TAG_formal_parameter", block):

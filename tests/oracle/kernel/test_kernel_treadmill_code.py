@@ -34,7 +34,7 @@ def disassembled(machine: str, code: bytes) -> list[str]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     assert not done.stderr, done.stderr
     return [line.split()[0] for line in done.stdout.splitlines() if line.startswith("\t") and "\t." not in line]
@@ -67,7 +67,7 @@ def test_the_file_is_a_program(machine, tmp_path):
         pytest.skip("needs readelf")
     path = tmp_path / "treadmill"
     path.write_bytes(elf(CODES[machine]))
-    done = subprocess.run(["readelf", "-hlW", path], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(["readelf", "-hlW", path], capture_output=True, text=True, check=True, timeout=300)
     page = CODES[machine].page
     assert f"Entry point address:               {BASE + page:#x}" in done.stdout
     loads = [line.split() for line in done.stdout.splitlines() if line.strip().startswith("LOAD")]

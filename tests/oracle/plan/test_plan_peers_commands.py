@@ -34,7 +34,7 @@ def run(command: str, tmp_path) -> str:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
-            timeout=120,
+            timeout=300,
             check=True,
         )
     text = output.read_text(errors="replace")
@@ -96,5 +96,5 @@ def test_bpftrace_parses_them(probe):
     """-d prints the program instead of running it."""
     (command,) = peers(probe, "bpftrace")
     words = shlex.split(command)
-    done = subprocess.run([words[0], "-d", *words[1:]], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([words[0], "-d", *words[1:]], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -27,7 +27,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def output(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
 
 
 def code_symbols(path: str) -> dict[str, int]:
@@ -163,7 +163,7 @@ def test_a_stripped_program_with_its_debug_file(tmp_path: Path) -> None:
     expected = offsets(resolve(ProbeSpec("uprobe", path, "hidden")))
     output("objcopy", "--only-keep-debug", path, path + ".debug")
     output("strip", path)
-    subprocess.run(["objcopy", "--add-gnu-debuglink", path + ".debug", path], cwd=tmp_path, check=True, timeout=60)
+    subprocess.run(["objcopy", "--add-gnu-debuglink", path + ".debug", path], cwd=tmp_path, check=True, timeout=300)
     assert offsets(resolve(ProbeSpec("uprobe", path, "hidden"))) == expected
     assert [s.func for s in resolve(ProbeSpec("uprobe", path, "hid*"))] == ["hidden"]
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(shutil.which("bpftrace") is None, reason="needs 
 
 def bpftrace(*args: str) -> list[str]:
     return subprocess.run(
-        ["bpftrace", *args], capture_output=True, text=True, check=True, timeout=120
+        ["bpftrace", *args], capture_output=True, text=True, check=True, timeout=300
     ).stdout.splitlines()
 
 

@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     fake.chmod(0o755)
     for shell in SHELLS:
         done = subprocess.run(
-            [sys.executable, "-m", "probescope", "completion", shell], capture_output=True, check=True, timeout=60
+            [sys.executable, "-m", "probescope", "completion", shell], capture_output=True, check=True, timeout=300
         )
         (where / shell).write_bytes(done.stdout)
     return where
@@ -44,7 +44,7 @@ def in_bash(folder, line):
     """
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "--norc", "-c", script], capture_output=True, text=True, check=True, timeout=60, env=environment
+        ["bash", "--norc", "-c", script], capture_output=True, text=True, check=True, timeout=300, env=environment
     )
     assert not done.stderr
     return done.stdout.split()
@@ -92,7 +92,7 @@ def test_bash_offers_files_where_programs_are_read(folder):
 
 @pytest.mark.parametrize("shell", PRESENT)
 def test_the_shell_can_read_it(folder, shell):
-    done = subprocess.run([shell, "-n", str(folder / shell)], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([shell, "-n", str(folder / shell)], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -120,7 +120,7 @@ def test_fish(folder):
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=300,
             env=environment,
         )
         return [row.split("\t")[0] for row in done.stdout.splitlines()]

@@ -35,7 +35,7 @@ sys.exit(cli.main())
 def ended(tmp_path, name, **how):
     code = WORK.format(name=name)
     return subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False, **how
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False, **how
     )
 
 
@@ -73,7 +73,7 @@ def test_a_full_disk_is_left_no_fuller(tmp_path, packed):
     """What is in buffers still fails once more when the file is closed: its name is told, and it is gone."""
     code = "import os" + FULL.format(packed=packed)
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True
     )
     assert (done.stdout, done.stderr) == ("out File too large\n", "")
     assert list(tmp_path.iterdir()) == []
@@ -101,7 +101,7 @@ sys.exit(cli.main())
 def test_a_signal_in_an_import_is_no_bug(name):
     """C code that is interrupted in an import of its own says that the import failed, and why no more."""
     code = FORGETFUL.format(name=name)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr, done.stdout) == (ENDS[name], "", "")
 
 

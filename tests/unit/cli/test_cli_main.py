@@ -205,7 +205,7 @@ def test_a_reader_that_goes_away_is_no_error():
         ["bash", "-c", f"{sys.executable} -m probescope completion bash | true; echo ${{PIPESTATUS[0]}}"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert done.stdout.strip() in {"0", "141"}
@@ -219,7 +219,7 @@ def test_a_full_disk_is_an_error():
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
     assert done.returncode == 1
@@ -232,7 +232,7 @@ def test_the_front_is_light():
         "import sys; before = set(sys.modules); from probescope.cli.main import main; main(['--version']);"
         "print(sorted(m for m in set(sys.modules) - before))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     loaded = set(eval(done.stdout.splitlines()[-1]))
     assert {m for m in loaded if m.startswith("probescope")} == {
         "probescope",

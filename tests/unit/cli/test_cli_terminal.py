@@ -83,7 +83,7 @@ def test_a_graph_in_colour_does_not_obey_names(tmp_path: Path) -> None:
 def test_script_shows_the_bytes_to_a_terminal_and_keeps_them_in_a_pipe(recording: str) -> None:
     assert b"\\x1b]0;owned\\x07\\x0d" in on_a_terminal("script", "-i", recording)
     command = [sys.executable, "-m", "probescope", "script", "-i", recording]
-    done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, check=True, timeout=300)
     assert EVIL.encode()[:13] in done.stdout
 
 
@@ -97,6 +97,6 @@ def test_trace_data_are_told_of(tmp_path: Path) -> None:
     path = tmp_path / "perf.data"
     path.write_bytes(m.build())
     command = [sys.executable, "-m", "probescope", "script", "-i", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     assert len(done.stdout.splitlines()) == 2
     assert "104 bytes of trace data of processors are not decoded" in done.stderr

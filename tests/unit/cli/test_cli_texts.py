@@ -50,7 +50,7 @@ def kernel(tmp_path: Path) -> str:
 
 def piped(text: str, *argv: str) -> str:
     command = [sys.executable, "-m", "probescope", *argv]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True, timeout=120).stdout
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True, timeout=300).stdout
 
 
 def test_flame_graphs(perf: str, kernel: str, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def fed(path, data):
 
 def shell(command, **more):
     words = ["sh", "-c", f'exec "$@" {command}', "sh", *OURS]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, **more)
+    return subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, **more)
 
 
 def test_a_fifo_is_there_again(tmp_path):

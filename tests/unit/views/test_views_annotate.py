@@ -88,7 +88,7 @@ def test_code_of_the_kernel(tmp_path) -> None:
         "int _text(int a) { return a * 3; }\nint twice(int a) { return a + a; }\nint main(void) { return twice(2); }\n"
     )
     build = ["cc", "-O1", "-fcf-protection=none", "-no-pie", "-o", "vmlinux", "k.c"]
-    subprocess.run(build, check=True, cwd=tmp_path, timeout=60)
+    subprocess.run(build, check=True, cwd=tmp_path, timeout=300)
     symbols = [line.split() for line in _out("nm", str(tmp_path / "vmlinux")).splitlines()]
     placed = {name: int(address, 16) for address, kind, name in (s for s in symbols if len(s) == 3) if kind in "tT"}
     above, then = 0x1000000, 0x5000000
@@ -105,4 +105,4 @@ def test_code_of_the_kernel(tmp_path) -> None:
 
 
 def _out(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
