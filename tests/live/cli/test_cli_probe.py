@@ -278,7 +278,7 @@ def test_what_a_killed_recording_leaves(programs, probescope, tmp_path, cache):
         while "probe_fast/work" not in UPROBE_EVENTS.read_text():
             assert child.poll() is None
         child.send_signal(signal.SIGKILL)
-        child.wait(30)
+        child.wait(300)
         assert "probe_fast/work" in UPROBE_EVENTS.read_text()
         if finish == "doctor":
             probescope("doctor", "--clean")

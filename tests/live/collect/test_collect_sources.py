@@ -55,7 +55,7 @@ def test_collect_tracepoint_count_is_exact() -> None:
             w.process.stdin.write(b"go\n")
             w.process.stdin.flush()
         for w in (a, b):
-            w.process.wait(60)
+            w.process.wait(300)
         done = session.stop()
     assert f"@n: {2 * calls}" in done.lines
     assert {f"@byp[{w.pid}]: {calls}" for w in (a, b)} <= set(done.lines)

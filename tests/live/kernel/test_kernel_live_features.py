@@ -54,7 +54,7 @@ def test_asking_for_everything_is_quick_and_leaves_nothing():
         calls = 0
         answers = features.all_features()
         asked = calls
-        deadline = time.monotonic() + 20  # objects are freed after a grace period
+        deadline = time.monotonic() + 120  # objects are freed after a grace period
         while {k: set(bpf.object_ids(k)) - v for k, v in before.items()} != {"map": set(), "link": set()}:
             assert time.monotonic() < deadline
     assert len(answers) > 300

@@ -46,7 +46,7 @@ def on_a_terminal(*words: str) -> bytes:
             if not data:
                 break
             out += data
-        child.wait(60)
+        child.wait(300)
     finally:
         os.close(ours)
         if theirs >= 0:
