@@ -37,6 +37,13 @@ if ! fits .venv/bin/python || ! .venv/bin/python -m pip --version >/dev/null 2>&
     rm -rf .venv
     "$python" -m venv .venv
 fi
+# a compiler and Python's headers make the loops over recordings faster; all works without (PROBESCOPE_COMPILE=0)
+headers() { [ -e "$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ]; }
+if [ "${PROBESCOPE_COMPILE:-1}" != 0 ] && { ! headers || ! command -v cc >/dev/null; }; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt_install gcc libc6-dev python3-dev || say "no compiler: recordings are read more slowly"
+    fi
+fi
 PROBESCOPE_PAGE=0 .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 # npm comes with pyright's wheel; without a registry of packages there is no page, and all else works
 .venv/bin/python web/build.py --dev || say "probescope timeline will say that its page is missing"
