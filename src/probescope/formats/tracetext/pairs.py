@@ -7,6 +7,7 @@ comm=bash pid=1234 prio=120 target_cpu=001           dfd: 0xffffffffffffff9c, fi
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 MOST_FIELDS = 64
 _PAIR = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,63})(?:=|: )")
@@ -18,7 +19,7 @@ _UNITS = re.compile(r"(-?\d{1,20}) ?(?:\[?(?:ns|us|ms)\]?|bytes|pages)")
 
 def pairs(text: str) -> dict[str, str]:
     """In order; of a name that comes twice the first."""
-    found = list(_PAIR.finditer(text))[:MOST_FIELDS]
+    found = list(islice(_PAIR.finditer(text), MOST_FIELDS))
     out: dict[str, str] = {}
     for i, one in enumerate(found):
         following = found[i + 1] if i + 1 < len(found) else None
