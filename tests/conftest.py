@@ -6,6 +6,7 @@ test that could have run must run, so there a skip whose reason does not start w
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -84,6 +85,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(root_needed)
     order = (*FIRST, *ALONE)
     items.sort(key=lambda i: order.index(folder_of(i.path)) if folder_of(i.path) in order else len(order))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are a million objects: no search for garbage in a test has to look at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
