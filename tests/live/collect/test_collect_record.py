@@ -188,8 +188,8 @@ def test_a_consumer_that_stands_still_loses_nothing(tmp_path: Path) -> None:
         with subprocess.Popen(command, stdout=end, stderr=subprocess.PIPE) as one:
             os.close(end)
             channel.say("ping")
-            for _ in range(70):
-                worker.work(3000)
+            for _ in range(140):
+                worker.work(1500)
                 channel.say("ping")  # what was there at the ping before has been taken
             channel.say("stop")
             with open(pipe, "rb") as f:
