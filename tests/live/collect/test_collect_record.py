@@ -177,8 +177,8 @@ def test_nothing_is_lost_in_rings_that_are_large_enough(tmp_path: Path, calls: s
 
 
 def test_a_consumer_that_stands_still_loses_nothing(tmp_path: Path) -> None:
-    """25 MB and more come through rings of 1, by half of what a ring holds each time, and nobody reads the pipe that they
-    go to until all are there: they wait in memory. What is told at the start has room in the pipe."""
+    """25 MB and more come through rings of 1, by half of what a ring holds each time, and nobody reads the pipe that
+    they go to until all are there: they wait in memory. What is told at the start has room in the pipe."""
     options = ("-o", "-", "-m", "1M", "-e", "raw_syscalls:sys_enter", "-g")
     pipe, end = os.pipe()
     fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, 1 << 20)
