@@ -9,10 +9,14 @@ check() { # check NAME COMMAND...
     printf '== %s\n' "$name"
     "$@" || failed="$failed $name"
 }
+# the longest by far, beside the others
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
+.venv/bin/pyright >"$said" 2>&1 &
+pyright=$!
 check format .venv/bin/ruff format --check --output-format=concise .
 check lint .venv/bin/ruff check --output-format=concise .
 check mypy .venv/bin/mypy
-check pyright .venv/bin/pyright
 check imports .venv/bin/lint-imports
 check rooms .venv/bin/python -m checks.rooms
 check sizes .venv/bin/python -m checks.sizes
@@ -27,4 +31,11 @@ if [ -d web/node_modules/typescript ]; then
 else
     echo "== page: not checked: npm could not install what that needs (.venv/bin/python web/build.py --dev)"
 fi
+finished() {
+    wait "$pyright"
+    code=$?
+    cat "$said"
+    return "$code"
+}
+check pyright finished
 [ -z "$failed" ] || { echo "failed:$failed"; exit 1; }
