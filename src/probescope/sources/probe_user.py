@@ -65,10 +65,6 @@ class ProgramTarget:
         return self._go
 
     @property
-    def arch_name(self) -> str:
-        return self.arch.name
-
-    @property
     def debug(self) -> DebugPlaces | None:
         """``None`` without debug information, for the ``reason``."""
         if not self._looked:

@@ -6,8 +6,6 @@ std::string   Text(pointer=0, length=8)          Vec<T>    Sequence(pointer=8, l
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from probescope.debuginfo.values.vtypes import VType
 from probescope.frozen import dataclass
 
@@ -169,9 +167,6 @@ class Inline(Shape):
     type: VType
     before: str = ""
     behind: str = ""
-
-
-Recogniser = Callable[[VType], Shape | None]
 
 
 def shape_of(t: VType) -> Shape | None:

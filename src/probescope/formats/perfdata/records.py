@@ -31,7 +31,6 @@ NAMES: Mapping[int, str] = {**PERF_RECORD_TYPES, **dict(enumerate(_USER_NAMES, U
 STOPS = frozenset({HEADER_TRACING_DATA, AUXTRACE, COMPRESSED, COMPRESSED2})
 
 # the misc word of a record's header
-MISC_CPUMODE = 7
 MISC_BUILD_ID_SIZE = 1 << 15  # of HEADER_BUILD_ID
 MISC_COMM_EXEC = 1 << 13
 MISC_MMAP_DATA = 1 << 13
