@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -99,14 +99,18 @@ def _compressions() -> list[str]:
 
 
 def _like(pattern: str) -> list[Callable[[str], bool]]:
-    """Tests of a name, tried one after the other: as a glob; as a regular expression, which trace-cmd takes."""
+    """Tests of a name, tried one after the other: as a glob; as a basic regular expression of POSIX, which trace-cmd
+    takes; as one with ``|`` and ``()`` as most people write them."""
     from fnmatch import fnmatchcase
 
-    tests: list[Callable[[str], bool]] = [lambda name: fnmatchcase(name, pattern)]
-    with suppress(re.error):
-        compiled = re.compile(pattern)
-        tests.append(lambda name: compiled.search(name) is not None)
-    return tests
+    from probescope.model.posix import compiled_basic
+
+    def found_by(compiled: Callable[[str], re.Pattern[str]]) -> Iterator[Callable[[str], bool]]:
+        with suppress(re.error):
+            expression = compiled(pattern)
+            yield lambda name: expression.search(name) is not None
+
+    return [lambda name: fnmatchcase(name, pattern), *found_by(compiled_basic), *found_by(re.compile)]
 
 
 def _functions(pattern: str) -> list[str]:

@@ -115,6 +115,7 @@ def test_options(recording, options):
         "sched_wakeup,sched_waking: !(pid == 0) && target_cpu == 0",
         "sched_wakeup: comm =~ 's.*'",
         'sched_wakeup: comm !~ ".*o.*"',
+        r'SCHED_WAK.*: comm =~ "^K\(S\|W\)[[:alnum:]]\+"',
         "sched_process_exec: pid & 1",
     ],
 )

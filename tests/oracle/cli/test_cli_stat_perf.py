@@ -130,7 +130,9 @@ def test_exit_status_is_the_commands() -> None:
     def code(tool: tuple[str, ...], command: str) -> int:
         return subprocess.run([*tool, "stat", "sh", "-c", command], capture_output=True, check=False).returncode
 
-    assert code(OURS, "exit 3") == code(("perf",), "exit 3") == 3
+    # perf forgets the status of one that ended before it waits (builtin-stat.c, skip_signal: child_pid = -1)
+    assert next(filter(None, (code(("perf",), "exit 3") for _ in range(50)))) == 3
+    assert code(OURS, "exit 3") == 3
     assert code(OURS, "kill -9 $$") == 128 + 9
 
 

@@ -49,6 +49,8 @@ NUMBERS = range(COUNT)
         ("tick: name == 'tick 5'", [5]),
         ('tick: name =~ "tick 1.$"', list(range(10, 20))),
         ("tick: name !~ 'tick [0-3]'", [4, 5, 6, 7, 8, 9]),
+        (r'TICK: name =~ "TICK \(4\|5\)$"', [4, 5]),
+        ("test/: n < 2", [0, 1]),
         ("tick: COMM == eight && n < 9", [1, 4, 7]),
         ("tick: common_pid == 7 && n < 9", [0, 3, 6]),
         ("tick: !(n & 1) && n < 6", [0, 2, 4]),
@@ -92,7 +94,7 @@ def test_precedence():
         (": n == 1", "which event", ""),
         ("tick: " + "(" * 200 + "n" + ")" * 200, "too deeply", "^"),
         ("tick: " + "!" * 3000 + "n", "too deeply", "^"),
-        ("tick: name =~ '('", "in '('", ""),
+        ("tick: name =~ '['", "in '['", ""),
     ],
 )
 def test_mistakes_are_pointed_at(recording, text, word, hint):

@@ -86,9 +86,9 @@ def parse(text: str, systems: set[str]) -> EventFilter:
     events: list[tuple[str, str]] = []
     for word in head.split(","):
         system, slash, name = word.strip().partition("/")
-        if not (name if slash else system):
+        if not system and not name:
             raise _error(text, 0, "which event?")
-        events.append((system, name) if slash else ("", system))
+        events.append((system, name or ".*") if slash else ("", system))
     test = _Parser(text, at).all() if rest.strip() else None
     return EventFilter(text, tuple(events), test)
 

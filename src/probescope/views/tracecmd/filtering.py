@@ -12,6 +12,7 @@ from probescope.diagnostics import nearest
 from probescope.errors import UsageError
 from probescope.formats.tracing.fields import Records, is_text
 from probescope.frozen import dataclass
+from probescope.model.posix import compiled_basic
 from probescope.model.recording import Ragged
 from probescope.views.tracecmd.filter_text import Binary, EventFilter, Name, Node, Unary, Value, misplaced, parse
 
@@ -97,7 +98,7 @@ def _means(one: EventFilter, full: str) -> bool:
 
 def _matches(pattern: str, word: str) -> bool:
     try:
-        return re.fullmatch(pattern, word) is not None
+        return compiled_basic(f"^{pattern}$").search(word) is not None
     except re.error:
         return pattern == word
 
@@ -165,7 +166,7 @@ class _Test:
     def _regex(self, node: Binary) -> Make:
         text = node.right.text if isinstance(node.right, Name) else getattr(node.right, "value", "")
         try:
-            pattern = re.compile(str(text))
+            pattern = compiled_basic(str(text))
         except re.error as e:
             raise UsageError(f"the filter cannot be read: {e} in {text!r}", hints=[self._filter.text]) from None
         left, wanted = self._made(node.left), node.op == "=~"
