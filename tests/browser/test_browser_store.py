@@ -21,9 +21,10 @@ WORK = "for i in 1 2 3 4 5 6 7 8 9 10; do ls / > /dev/null & cat /etc/hostname >
 
 def test_scheduling_and_system_calls(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slices of CPUs with the states at their ends, waits of threads with who woke them, and system calls: as many,
-    and as long. Perfetto knows first wake-ups of new threads from task_newtask alone, so those are left out."""
+    and as long. Perfetto knows first wake-ups of new threads from task_newtask alone, so those are left out. The clock
+    is one that all CPUs share: where they differ, the store mends the order of wake-ups, and Perfetto does not."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    options = ["-a", "-m", "4096", "-c", "1", *(w for e in EVENTS.split() for w in ("-e", e))]
+    options = ["-a", "-k", "monotonic", "-m", "4096", "-c", "1", *(w for e in EVENTS.split() for w in ("-e", e))]
     path = fp.recorded(tmp_path / "perf.data", options, ["sh", "-c", WORK])
     export(path, "-o", tmp_path / "a.pftrace")
     with Asked([(str(path), 0)]) as asked:
