@@ -1,5 +1,5 @@
-"""Basic regular expressions of POSIX (IEEE Std 1003.1-2017, Base Definitions 9.3) with what glibc adds (``\\+``, ``\\?``,
-``\\|``, ``\\w``, ``\\<``; its manual, "Regular Expressions"), as those of Python. trace-cmd reads names of events and
+r"""Basic regular expressions of POSIX (IEEE Std 1003.1-2017, Base Definitions 9.3) with what glibc adds, as those of
+Python: ``\+``, ``\?``, ``\|``, ``\w``, ``\<`` (its manual, "Regular Expressions"). trace-cmd reads names of events and
 the right side of ``=~`` so, without regard to case (libtraceevent's filters: REG_ICASE | REG_NOSUB)."""
 
 from __future__ import annotations
