@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from probescope.cli.numbers import whole
 from probescope.cli.parsing import Parser, of_nobody
 from probescope.errors import ScriptError, UsageError
 from probescope.frozen import dataclass
@@ -72,9 +73,10 @@ def parser() -> Parser:
 
 
 def _seconds(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= LONGEST:
+    seconds = whole(text, 1, LONGEST)
+    if seconds is None:
         raise UsageError(f"--seconds wants a number up to {LONGEST}, not '{text}'")
-    return int(text)
+    return seconds
 
 
 def main(argv: list[str]) -> int:

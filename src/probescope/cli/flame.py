@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from probescope.cli.numbers import whole
 from probescope.cli.parsing import Parser, add_filters, add_jobs, cut_command, jobs_of
 from probescope.cli.symbols import add_symbols
 from probescope.errors import FormatError, SessionError, UsageError
@@ -78,9 +79,10 @@ def _now(p: Parser) -> None:
 def _pixels(text: str) -> int:
     import argparse
 
-    if not text.isascii() or not text.isdigit() or not 100 <= int(text) <= 100_000:
+    pixels = whole(text, 100, 100_000)
+    if pixels is None:
         raise argparse.ArgumentTypeError("a width is between 100 and 100000 pixels")
-    return int(text)
+    return pixels
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from probescope.cli.numbers import whole
 from probescope.cli.parsing import Parser
 from probescope.errors import UsageError
 from probescope.frozen import replace
@@ -264,12 +265,9 @@ def _pids(given: Sequence[str]) -> tuple[int, ...]:
     return tuple(number(w, "-P", 1 << 22) for w in words)
 
 
-_DIGITS = 4000
-"""That Python makes a number of."""
-
-
 def number(text: str, option: str, most: int) -> int:
     """Of 1 to ``most``. Raises UsageError."""
-    if not text.isascii() or not text.isdigit() or len(text) > _DIGITS or not 0 < int(text) <= most:
+    found = whole(text, 1, most)
+    if found is None:
         raise UsageError(f"{option} {text}: not a number from 1 to {most}")
-    return int(text)
+    return found

@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from probescope.cli.numbers import whole
+
 if TYPE_CHECKING:
     from probescope.errors import ProbeError, ScriptError
 
@@ -176,12 +178,11 @@ def how_long(text: str) -> float:
 
 def how_many(text: str) -> int:
     """For ``type=``: how many, 0 too. Raises ArgumentTypeError."""
-    if not text.isascii() or not text.isdigit() or not int(text[:MOST_DIGITS]) < 1 << 31 or len(text) > MOST_DIGITS:
+    number = whole(text)
+    if number is None:
         raise argparse.ArgumentTypeError(f"'{text[:40]}' is no number of things, from 0 on")
-    return int(text)
+    return number
 
-
-MOST_DIGITS = 12
 
 PID_MAX_LIMIT = 1 << 22
 
@@ -200,9 +201,10 @@ def process_id(text: str) -> int:
     if digits != text or not digits:
         wrong = "trailing bytes" if digits else "integer"
         raise UsageError(f"Failed to parse pid: invalid {wrong}: {text}", hints=["pgrep -a NAME finds processes"])
-    if not 0 < int(text) <= PID_MAX_LIMIT:
+    pid = whole(text, 1, PID_MAX_LIMIT)
+    if pid is None:
         raise UsageError(f"Pid out of range: {text}", hints=["pgrep -a NAME finds processes"])
-    return int(text)
+    return pid
 
 
 def cpu_list(text: str) -> list[int]:
@@ -265,9 +267,10 @@ MOST_JOBS = 64
 def _jobs(text: str) -> int:
     from probescope.errors import UsageError
 
-    if not text.isascii() or not text.isdigit() or int(text) > MOST_JOBS:
+    number = whole(text, most=MOST_JOBS)
+    if number is None:
         raise UsageError(f"'{text}' is no number of processes, which is up to {MOST_JOBS}", hints=["--jobs 2"])
-    return int(text)
+    return number
 
 
 def of_nobody(e: ScriptError) -> ProbeError:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from probescope.cli.numbers import whole
 from probescope.cli.parsing import command_words, cpu_list, process_id
 from probescope.errors import UsageError
 
@@ -31,6 +32,8 @@ _STARTS = {
     "no": set[str](),
 }
 _MOST_PAGES = 1 << 20
+_MOST_BYTES = 1 << 32
+"""In units of up to 2^30: as 64 bits have it."""
 
 
 def request(args: argparse.Namespace, argv: Sequence[str], say: Callable[[str], None]) -> RecordRequest:
@@ -314,8 +317,9 @@ def _switch(args: argparse.Namespace) -> Switch:
         return Switch()
     if when == "signal":
         return Switch(signal=True, most=most, events=events)
-    if when[-1:] in _TIMES and when[:-1].isdecimal():
-        return Switch(True, time_ms=int(when[:-1]) * _TIMES[when[-1]] * 1000, most=most, events=events)
+    time = whole(when[:-1]) if when[-1:] in _TIMES else None
+    if time is not None:
+        return Switch(True, time_ms=time * _TIMES[when[-1]] * 1000, most=most, events=events)
     return Switch(True, _size(when, "--switch-output"), most=most, events=events)
 
 
@@ -350,17 +354,19 @@ def _start(text: str | None) -> frozenset[str]:
 
 
 def _whole(text: str, option: str, least: int = 1) -> int:
-    digits = text.removeprefix("-") if least < 0 else text
-    if not (digits.isascii() and digits.isdecimal()) or not least <= int(text) < 1 << 62:
+    sign = -1 if least < 0 and text.startswith("-") else 1
+    number = whole(text.removeprefix("-") if sign < 0 else text, most=(1 << 62) - 1)
+    if number is None or sign * number < least:
         raise UsageError(f"{option} wants a number, not '{text}'")
-    return int(text)
+    return sign * number
 
 
 def _size(text: str, option: str) -> int:
     unit = text[-1:].upper()
-    if unit not in _UNITS or not text[:-1].isdecimal() or not int(text[:-1]):
+    number = whole(text[:-1], 1, _MOST_BYTES) if unit in _UNITS else None
+    if number is None:
         raise UsageError(f"{option} wants a size, not '{text}'", hints=["a number with B, K, M or G: 100M"])
-    return int(text[:-1]) * _UNITS[unit]
+    return number * _UNITS[unit]
 
 
 def _pages(text: str | None, say: Callable[[str], None]) -> int:

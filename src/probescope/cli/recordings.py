@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
+from probescope.cli.numbers import whole_list
 from probescope.cli.parsing import cpu_list
 from probescope.errors import FormatError, UsageError
 
@@ -254,7 +255,7 @@ def tell_damage(name: str, damage: Iterable[Damage], out: TextIO) -> None:
 def _numbers(text: str | None, option: str) -> list[int] | None:
     if text is None:
         return None
-    words = text.split(",")
-    if not all(w.isascii() and w.isdigit() and int(w) < 1 << 31 for w in words):
+    numbers = whole_list(text)
+    if numbers is None:
         raise UsageError(f"'{text}' is not a list of numbers", hints=[f"--{option} 12,34"])
-    return [int(w) for w in words]
+    return numbers

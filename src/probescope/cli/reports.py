@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from probescope.cli.numbers import whole_list
 from probescope.cli.parsing import cpu_list, jobs_of
 from probescope.cli.report_texts import Texts
 from probescope.cli.script_more import switching
@@ -303,10 +304,10 @@ def _cpus_of(opened: Opened, args: Namespace) -> str | None:
 
 
 def _widths(text: str | None) -> tuple[int, ...]:
-    words = text.split(",") if text else []
-    if not all(w.isascii() and w.isdecimal() and int(w) < 1 << 12 for w in words):
+    widths = whole_list(text, (1 << 12) - 1) if text else []
+    if widths is None:
         raise UsageError(f"'{text}' is no list of widths", hints=["-w 10,20,0,30"])
-    return tuple(map(int, words))
+    return tuple(widths)
 
 
 def _room(field: RawField) -> int:

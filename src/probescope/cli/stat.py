@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
+from probescope.cli.numbers import whole
 from probescope.cli.parsing import Parser, command_words, cpu_list, process_id
 from probescope.cli.perf_options import add_perf_options
 from probescope.errors import UsageError
@@ -108,9 +109,10 @@ def _delay(text: str) -> int:
 
 
 def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1 << 31:
+    number = whole(text, 1)
+    if number is None:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
-    return int(text)
+    return number
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
