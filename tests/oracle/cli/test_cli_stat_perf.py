@@ -62,7 +62,7 @@ def test_same_lines(args: tuple[str, ...]) -> None:
 
 def test_a_table_of_runs() -> None:
     """Each run's time, how much it differs from the mean, and a bar for that: a character for each 5 %."""
-    ours, theirs = both("-r", "3", "--table", "-e", "faults", "true")
+    ours, theirs = both("-r", "3", "--table", "-e", "task-clock", "true")
     plain = [[re.sub(r"[(+) #-]+", " ", x) for x in shape(text)] for text in (ours, theirs)]
     assert plain[0] == plain[1]
     runs = re.findall(r"^ +([\d.]+) \(([+-][\d.]+)\) (#+)$", ours, re.MULTILINE)
