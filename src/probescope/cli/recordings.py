@@ -64,18 +64,13 @@ class Opened:
         from probescope.collect.recorded.modules import build_ids
         from probescope.collect.recorded.told import Told, here
         from probescope.formats.tracing.fields import Texts
-        from probescope.formats.tracing.symbols import Context, PrintkFormats, Symbols
         from probescope.model.recording import OFF_CPU
 
         self.recording = recording
         self.told = Told(recording, here(), build_ids(recording.build_ids), search)
         if any(e.name == OFF_CPU for e in recording.events):
             self.told.tasks.forget_ended = False  # they waited before they ended, and are told of behind it
-        machine = recording.machine
-        tracing = recording.tracing
-        symbols = Symbols(tracing.symbols) if tracing else None
-        printk = PrintkFormats(tracing.printk) if tracing else None
-        self._context = Context(machine.big_endian, machine.long_size, symbols, printk)
+        self._context = recording.context(self.told.function)
         self._printers: dict[int, Printer] = {}
         self._texts = Texts()
         self._pauses: dict[int, list[int]] = {}

@@ -161,3 +161,17 @@ def test_registers_are_printed_as_perf_does(perf: str, tmp_path: Path) -> None:
     ours, theirs = (lines(*tool, "script", "-F", fields, "-i", path) for tool in (OURS, (perf,)))
     assert sum("SP:0x" in x or "sp:0x" in x for x in theirs) > 5
     assert [x.split() for x in ours] == [x.split() for x in theirs]
+
+
+def test_functions_that_events_point_to(tmp_path: Path) -> None:
+    """By the names of the kernel that runs: perf records none."""
+    if shutil.which("perf") is None or os.geteuid():
+        pytest.skip("needs perf and root")
+    path = tmp_path / "perf.data"
+    events = [w for e in ("kmem:kfree", "timer:hrtimer_expire_entry", "irq:softirq_entry") for w in ("-e", e)]
+    subprocess.run(["perf", "record", "-q", "-a", "-o", str(path), *events, "ls", "-l", "/etc"],
+                   check=True, stdout=subprocess.DEVNULL)  # fmt: skip
+    words = ("script", "-F", "tid,time,event,trace", "-i", str(path))
+    mine, other = ([shape(x).strip() for x in lines(*tool, *words)] for tool in (OURS, ("perf",)))
+    assert any(re.search(r"call_site=\w+\+0x", line) for line in other)
+    assert mine == other

@@ -57,12 +57,17 @@ UNSURE = """select distinct tid from (
   union all
   select utid from thread_state where state = 'runnable' and ts is null
     and exists (select 1 from stats where severity in ('error', 'warning'))
-) join thread using (utid)"""
+) join thread using (utid)
+union
+select pid from "sched:sched_stat_runtime" r group by pid having min(ts) < coalesce((select min(ts) from (
+  select ts, next_pid as pid from "sched:sched_switch" union all select ts, pid from "sched:sched_wakeup"
+  union all select ts, pid from "sched:sched_wakeup_new") m where m.pid = r.pid), 0)"""
 
 
 def unsure(path: Path) -> set[int]:
     """Threads of which the recording misses a begin or an end, and, where events were lost, those that may have been
-    woken up meanwhile: perf guesses, and we do not."""
+    woken up meanwhile: perf guesses, and we do not. So it does of those that it first hears of by sched_stat_runtime:
+    they wait from then on (builtin-sched.c, latency_runtime_event)."""
     from probescope.store.opening import Asked
 
     with Asked([(str(path), 0)]) as asked:

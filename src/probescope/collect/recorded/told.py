@@ -135,6 +135,11 @@ class Told:
             found = self._frames[key] = self.symbols.frame(known, address, kernel=kernel)
         return found
 
+    def function(self, address: int) -> tuple[str, int] | None:
+        """(function, where it begins) of an address of the kernel, which need not be one of its code."""
+        found = self.symbols.kernel.at(address)
+        return None if found is None else (found[0], address - found[1])
+
 
 def _told_before(
     user: Mapping[int, tuple[Frame, ...]], kernel: Mapping[int, tuple[Frame, ...]], addresses: tuple[int, ...]

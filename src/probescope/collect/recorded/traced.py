@@ -6,7 +6,7 @@ kernel_stack: <addresses>    its stack behind it      ->
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from probescope.collect.recorded.kernel_stacks import NAME, KernelStacks
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from probescope.formats.tracedat.reader import TraceDat
     from probescope.formats.tracetext.reader import TraceText
+    from probescope.formats.tracing.symbols import Context
 
     Column = np.ndarray[Any, Any]
 
@@ -30,7 +31,6 @@ class Traced:
     made of. ``processes``: threads are taken for their processes, and named as side-band would; else nothing is said
     that ftrace does not know."""
 
-    tracing = None
     build_ids = ()
     groups = ()
     features: dict[str, Any]
@@ -49,6 +49,10 @@ class Traced:
     @property
     def machine(self) -> Machine:
         return self.trace.machine
+
+    def context(self, resolve: Callable[[int], tuple[str, int] | None] | None = None) -> Context:
+        """What text of its events needs; ftrace's recordings have the kernel's names."""
+        return self.trace.context()
 
     @property
     def damage(self) -> tuple[Damage, ...]:

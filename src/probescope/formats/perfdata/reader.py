@@ -6,9 +6,9 @@ import errno
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from typing import Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from probescope.kernel.uapi.perf import PERF_FORMAT_ID
 from probescope.kernel.workers import reopened
 from probescope.model.recording import Damage, EventBatch, EventType, Machine
 from probescope.model.sharing import Share
+
+if TYPE_CHECKING:
+    from probescope.formats.tracing.symbols import Context
 
 PRIMED_BLOCKS = 64
 
@@ -154,6 +157,16 @@ class PerfData:
     def tracing(self) -> Any:
         """``TracingData``, None if there is none."""
         return self._meta.tracing
+
+    def context(self, resolve: Callable[[int], tuple[str, int] | None] | None = None) -> Context:
+        """What text of its tracepoints needs. ``resolve``: (function, where it begins) of an address of the kernel:
+        perf from 6.1 on does not record the names."""
+        from probescope.formats.tracing.symbols import Context, PrintkFormats, Symbols
+
+        machine, tracing = self.machine, self.tracing
+        symbols = Symbols(tracing.symbols) if tracing else None
+        printk = PrintkFormats(tracing.printk) if tracing else None
+        return Context(machine.big_endian, machine.long_size, symbols, printk, resolve=resolve)
 
     @property
     def damage(self) -> tuple[Damage, ...]:

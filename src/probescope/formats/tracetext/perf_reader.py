@@ -5,7 +5,7 @@ Addresses are those of the text, and names are looked up there alone: ``frame_na
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from probescope.formats.tracetext.perf_entries import entries, is_tracepoint
 from probescope.formats.tracetext.perf_heads import TextFrame, fact, in_kernel
 from probescope.formats.tracetext.reader import Making, OpenText
 from probescope.formats.tracetext.survey import Survey
+from probescope.formats.tracing.symbols import Context
 from probescope.frozen import replace
 from probescope.model.recording import EventBatch, EventType, LostEvents, Machine, MappedFile, Named, Ragged
 
@@ -72,7 +73,6 @@ class PerfText(OpenText):
     (process, -1 for the kernel; address) to what the text calls it, inlined calls first; it grows as batches are
     read."""
 
-    tracing = None
     build_ids = ()
     groups = ()
 
@@ -81,6 +81,10 @@ class PerfText(OpenText):
         self.features: dict[str, Any] = {}
         self.frame_names: dict[tuple[int, int], tuple[TextFrame, ...]] = {}
         self.machine = self._machine()
+
+    def context(self, resolve: Callable[[int], tuple[str, int] | None] | None = None) -> Context:
+        """What text of its tracepoints needs, as of a perf.data."""
+        return Context(self.machine.big_endian, self.machine.long_size, resolve=resolve)
 
     def _machine(self) -> Machine:
         lines = self._file.start.decode("utf-8", "replace").split("\n")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 
 from probescope.formats.tracing.lexer import unescaped
 from probescope.frozen import dataclass
@@ -100,7 +101,8 @@ USUAL = Forms()
 
 
 class Context:
-    """What the text of an event depends on, besides its record. ``comms``: names of threads by id."""
+    """What the text of an event depends on, besides its record. ``comms``: names of threads by id. ``resolve``: for
+    addresses that ``symbols`` has no function for, what it would say of them, where somebody else knows."""
 
     def __init__(
         self,
@@ -109,12 +111,14 @@ class Context:
         symbols: Symbols | None = None,
         printk: PrintkFormats | None = None,
         comms: dict[int, str] | None = None,
+        resolve: Callable[[int], tuple[str, int] | None] | None = None,
     ) -> None:
         self.big = big
         self.long_size = long_size
         self.symbols = symbols or Symbols()
         self.printk = printk or PrintkFormats()
         self.comms = {} if comms is None else comms
+        self.resolve = resolve
         self.forms = USUAL
         self._functions: dict[int, tuple[str, int] | None] = {}
 
@@ -123,7 +127,8 @@ class Context:
         if address not in self._functions:
             if len(self._functions) >= MOST_KEPT:
                 self._functions.clear()
-            self._functions[address] = self.symbols.name(address)
+            found = self.symbols.name(address)
+            self._functions[address] = self.resolve(address) if found is None and self.resolve else found
         return self._functions[address]
 
     def plain(self, address: int) -> tuple[str, int] | None:

@@ -109,10 +109,11 @@ class KindBatch:
 
 
 class Shape:
-    """How the fields of a kind become columns of its table."""
+    """How the fields of a kind become columns of its table. ``parts``: (column, field, which item of an array that has
+    a column for each, or -1)."""
 
     def __init__(self, event: EventType, name: str) -> None:
-        self._fields: list[tuple[str, RawField, int]] = []
+        self.parts: list[tuple[str, RawField, int]] = []
         columns = list(FIELDS)
         taken = {*(c.name for c in FIELDS), "recording"}
         for field in event.fields:
@@ -121,16 +122,16 @@ class Shape:
             for part, item in _parts(field):
                 free = _free(part, taken)
                 taken.add(free.lower())
-                self._fields.append((free, field, item))
+                self.parts.append((free, field, item))
                 columns.append(Column(free, _type(field, item), "", nullable=False))
         self.table = Table(name, "", tuple(columns))
 
     @property
     def count(self) -> int:
-        return len(self._fields)
+        return len(self.parts)
 
     def columns(self, k: KindBatch) -> Mapping[str, Array]:
-        return {name: _values(k, field, item) for name, field, item in self._fields}
+        return {name: _values(k, field, item) for name, field, item in self.parts}
 
 
 def _parts(field: RawField) -> list[tuple[str, int]]:

@@ -12,8 +12,9 @@ from probescope.formats.tracing.text import latency
 from probescope.frozen import dataclass
 from probescope.store.columns import quoted
 from probescope.store.schema import FIELDS
+from probescope.views.timeline.answers.wording import words_of
 from probescope.views.timeline.filters.sql import condition
-from probescope.views.timeline.opened import Opened, Ticket
+from probescope.views.timeline.opened import Opened, Shown, Ticket
 from probescope.views.timeline.protocol import Reply
 
 Array = np.ndarray[Any, Any]
@@ -115,21 +116,21 @@ def event_rows(opened: Opened, ids: Sequence[int], ticket: Ticket) -> list[list[
         return []
     names = {number: name for number, name, _ in opened.kinds}
     sql = (
-        "select e.id, e.ts, e.cpu, e.utid, e.kind, t.name, t.tid, e.period, e.flags, e.preempt"
+        "select e.id, e.ts, e.cpu, e.utid, e.kind, t.name, t.tid, e.period, e.flags, e.preempt, e.recording"
         " from event e left join thread t using (utid)"
         " where e.id between $low and $high and e.id in (select unnest($ids))"
     )
     rows = {r[0]: r for r in ticket.rows(sql, {"low": min(ids), "high": max(ids), "ids": list(ids)})}
-    by_kind: dict[int, list[int]] = {}
+    by_kind: dict[tuple[int, int], list[int]] = {}
     for number, row in rows.items():
-        by_kind.setdefault(row[4], []).append(number)
+        by_kind.setdefault((row[-1], row[4]), []).append(number)
     info: dict[int, str] = {}
-    for kind, some in by_kind.items():
-        info |= _infos(opened, names.get(kind, ""), some, ticket)
+    for (recording, kind), some in by_kind.items():
+        info |= _infos(opened, opened.shown[recording], (kind, names.get(kind, "")), some, ticket)
     out = []
     for number in ids:
         if number in rows:
-            _, ts, cpu, utid, kind, comm, tid, period, flags, preempt = rows[number]
+            _, ts, cpu, utid, kind, comm, tid, period, flags, preempt, _ = rows[number]
             task = f"{comm or ''}-{tid if tid is not None else '?'}"
             told = info.get(number, f"period={period}" if period not in (None, 1) else "")
             letters = [latency(flags, preempt or 0)] if flags is not None else []
@@ -137,24 +138,31 @@ def event_rows(opened: Opened, ids: Sequence[int], ticket: Ticket) -> list[list[
     return out
 
 
-def _infos(opened: Opened, kind: str, ids: Sequence[int], ticket: Ticket) -> dict[int, str]:
-    if kind not in opened.asked.tables:
+def _infos(opened: Opened, one: Shown, kind: tuple[int, str], ids: Sequence[int], ticket: Ticket) -> dict[int, str]:
+    """Of events of one kind of one recording, by their numbers: as the kernel words them, or their fields."""
+    number, name = kind
+    if name not in opened.asked.tables:
         return {}
-    names = [c.name for c in opened.asked.tables[kind].columns if c.name not in _OWN]
-    if len(names) > 1 and names[-1] in ("text", "text_") and _of_texts(opened):
-        names.pop()  # the line that the fields before it were read from
+    names = [c.name for c in opened.asked.tables[name].columns if c.name not in _OWN]
     if not names:
         return {}
     sql = (
-        f"select event, {', '.join(map(quoted, names))}"
-        f" from {quoted(kind)} where event between $low and $high and event in (select unnest($ids))"
+        f"select x.event, x.cpu, t.tid, {', '.join('x.' + quoted(n) for n in names)}"
+        f" from {quoted(name)} x left join thread t using (utid)"
+        " where x.event between $low and $high and x.event in (select unnest($ids))"
     )
     found = opened.asked.query(sql, {"low": min(ids), "high": max(ids), "ids": list(ids)}, ticket.cursor())
-    return {r[0]: info(names, r[1:]) for r in found.tuples()}
-
-
-def _of_texts(opened: Opened) -> bool:
-    return all(str(s.row["format"]).startswith("text") for s in opened.shown)
+    rows = list(found.tuples())
+    words = words_of(opened, one)
+    if words is not None:
+        keys = ("cpu", "tid", *names)
+        values = [dict(zip(keys, (r[1] or 0, r[2] or 0, *r[3:]), strict=True)) for r in rows]
+        texts = words.texts(number - one.base.get("event_kind", 0), name, values)
+        if texts is not None:
+            return {r[0]: text[:MOST_INFO] for r, text in zip(rows, texts, strict=True)}
+    if names[-1] in ("text", "text_") and str(one.row["format"]).startswith("text"):
+        return {r[0]: str(r[-1])[:MOST_INFO] for r in rows}  # the line that the fields before it were read from
+    return {r[0]: info(names, r[3:]) for r in rows}
 
 
 def info(names: Sequence[str], values: Sequence[Any]) -> str:
