@@ -247,10 +247,11 @@ def add_filters(p: argparse.ArgumentParser) -> None:
     p.add_argument("--time", metavar="A,B", help="only then: 10.5,12 in seconds, 10%%/2, 0%%-25%%")
 
 
-def add_jobs(p: argparse.ArgumentParser) -> None:
-    """How many processes read a recording."""
-    about = "processes that read it together (as many as there are processors, and one if it is small)"
-    p.add_argument("-j", "--jobs", type=_jobs, metavar="N", help=about)
+def add_jobs(
+    p: argparse.ArgumentParser, usual: str = "as many as there are processors, and one if it is small"
+) -> None:
+    """How many processes read a recording. ``usual``: how many do where nothing is said."""
+    p.add_argument("-j", "--jobs", type=_jobs, metavar="N", help=f"processes that read it together ({usual})")
 
 
 def jobs_of(args: argparse.Namespace) -> int:

@@ -51,7 +51,7 @@ def parser() -> Parser:
     _filters(p)
     add_summaries(p)
     add_symbols(p)
-    add_jobs(p)
+    add_jobs(p, "one, which costs least")
     p.add_argument("-f", "--format", choices=("text", "json"), default="text", help="text (default) or json")
     p.add_argument("--stdio", action="store_true", help="as it is")
     add_perf_options(p, "report")

@@ -45,7 +45,7 @@ class ToldBatch:
 
 _KERNEL = -2
 """The kernel's frames among those of address spaces."""
-_KERNEL_MARK, _USER_MARK = (1 << 64) - 128, (1 << 64) - 512
+KERNEL_MARK, USER_MARK = (1 << 64) - 128, (1 << 64) - 512
 """PERF_CONTEXT_KERNEL and PERF_CONTEXT_USER of ``CONTEXTS``."""
 
 
@@ -146,9 +146,9 @@ def _told_before(
 ) -> list[Frame]:
     """Frames of a stack of the process, or of the kernel and then the process. Raises KeyError for all others, and
     where not all is known."""
-    if addresses[:1] != (_KERNEL_MARK,):
+    if addresses[:1] != (KERNEL_MARK,):
         return list(chain.from_iterable(map(user.__getitem__, addresses)))
-    end = addresses.index(_USER_MARK) if _USER_MARK in addresses else len(addresses)
+    end = addresses.index(USER_MARK) if USER_MARK in addresses else len(addresses)
     inner = chain.from_iterable(map(kernel.__getitem__, addresses[1:end]))
     return [*inner, *chain.from_iterable(map(user.__getitem__, addresses[end:]))]
 

@@ -107,6 +107,9 @@ class Rows:
         self._rows: dict[tuple[int, int], Row] = {}
         self._commons: dict[tuple[Value, ...], int] = {}
         self._common_values: list[tuple[Value, ...]] = []
+        self._named_alone = all(wanted.keys[i].name == "comm" for i in self._plain)
+        self._by_name: dict[int, int] = {}  # what is common, of groups that differ in the thread's name alone
+        self._choosy = bool(wanted.modules or wanted.symbols or wanted.resolved or wanted.holding)
         self._tries: dict[int, Trie] = {}
         self._ends: dict[tuple[int, tuple[int, ...]], int] = {}
         self._parent = re.compile(wanted.parent)
@@ -132,16 +135,13 @@ class Rows:
     def _add(self, group: Group) -> None:
         w = self.wanted
         own = self.sums.self_frame(group)
-        if own is not None and not self._passes(own):
-            return
-        if own is None and (w.modules or w.symbols or w.resolved or w.holding):
+        if self._choosy and (own is None or not self._passes(own)):
             return
         if w.with_parent and self._parent_of(group) == "[other]":
             return
-        values = tuple(self._value(w.keys[i], group) for i in self._plain)
-        common = self._commons.setdefault(values, len(self._commons))
-        if common == len(self._common_values):
-            self._common_values.append(values)
+        common = self._by_name.get(group.name) if self._named_alone else None
+        if common is None:
+            common = self._by_name[group.name] = self._common(group)
         part = self._naming.part(own, group.mode, group.space)
         row = self._row(common, part, len(self.sums.kinds))
         row.named = row.named and (own is None or bool(own.name))
@@ -155,6 +155,14 @@ class Rows:
             stats.total += group.period
         if group.event == 0 and (w.graph or w.children):
             self._stacked(row, group)
+
+    def _common(self, group: Group) -> int:
+        """Number of its values of the keys that do not differ along a stack."""
+        values = tuple(self._value(self.wanted.keys[i], group) for i in self._plain)
+        found = self._commons.setdefault(values, len(self._commons))
+        if found == len(self._common_values):
+            self._common_values.append(values)
+        return found
 
     def _passes(self, frame: Frame) -> bool:
         w = self.wanted
