@@ -49,7 +49,9 @@ class Columns:
             for gone in (found.gone, dropped):
                 if gone is not None:
                     kept[kept.nonzero()[0][gone]] = False
-            between = self.between(rows.picked(others), np.cumsum(kept)[others])
+            left_out = found.gone is not None or dropped is not None
+            places = np.cumsum(kept)[others] if left_out else others - np.arange(len(others))
+            between = self.between(rows.picked(others), places)
         if not samples.count and not between:
             return None
         return replace(samples, between=between) if between else samples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 
 from probescope.errors import FormatError
@@ -29,7 +30,8 @@ class Cursor:
         return self.data[self.at - count : self.at]
 
     def unpack(self, layout: str) -> tuple[int, ...]:
-        return struct.unpack(self.order + layout, self.bytes(struct.calcsize("<" + layout)))
+        known = _struct(self.order + layout)
+        return known.unpack(self.bytes(known.size))
 
     def u32(self) -> int:
         return self.unpack("I")[0]
@@ -50,6 +52,11 @@ class Cursor:
 
     def strings(self) -> tuple[str, ...]:
         return tuple(self.string() for _ in range(self.count(4)))
+
+
+@functools.lru_cache(256)
+def _struct(layout: str) -> struct.Struct:
+    return struct.Struct(layout)
 
 
 def text(data: bytes) -> str:

@@ -7,12 +7,11 @@ comments of enum perf_event_type in include/uapi/linux/perf_event.h (Linux 7.0).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from probescope.errors import FormatError
 from probescope.formats.perfdata import records as r
 from probescope.formats.perfdata.cursor import Cursor, text
-from probescope.frozen import dataclass, field
 from probescope.model.recording import (
     Ended,
     LostEvents,
@@ -25,8 +24,7 @@ from probescope.model.recording import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Trailer:
+class Trailer(NamedTuple):
     """From where and when a record is; ``pid``, ``tid`` of the thread that ran then. ``event``: index of its kind."""
 
     time: int = 0
@@ -36,14 +34,13 @@ class Trailer:
     event: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """One record without header and trailer."""
 
     kind: int
     misc: int
     cursor: Cursor
-    trailer: Trailer = field(default_factory=Trailer)
+    trailer: Trailer = Trailer()
 
 
 def _mmap(b: Body) -> SideRecord:
