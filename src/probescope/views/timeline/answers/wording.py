@@ -22,7 +22,6 @@ from probescope.model.recording import Ragged
 from probescope.store.build.kinds import Shape
 
 if TYPE_CHECKING:
-    from probescope.formats.perfdata.reader import PerfData
     from probescope.formats.tracing.symbols import Context
     from probescope.model.recording import EventType, RawField
     from probescope.views.timeline.opened import Opened, Shown
@@ -133,14 +132,31 @@ def _words(row: Mapping[str, Any]) -> Words | None:
         if isinstance(recording, TraceDat):
             return Words(recording.events, recording.context(), plugins=True)
         if isinstance(recording, PerfData):
-            return Words(recording.events, recording.context(_names(recording)), plugins=False)
+            return Words(recording.events, recording.context(_Names(recording.name)), plugins=False)
     return None
 
 
-def _names(recording: PerfData) -> Callable[[int], tuple[str, int] | None]:
-    """Of the kernel's functions: where it was mapped is told before the first events."""
-    from probescope.store.build.reading import PerfSource
+class _Names:
+    """Of the kernel's functions, once one is asked for: few events point to any."""
 
-    source = PerfSource(recording, None)
-    next(source.pieces(), None)
-    return source.told.function
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._function: Callable[[int], tuple[str, int] | None] | None = None
+
+    def __call__(self, address: int) -> tuple[str, int] | None:
+        if self._function is None:
+            self._function = self._opened()
+        return self._function(address)
+
+    def _opened(self) -> Callable[[int], tuple[str, int] | None]:
+        """Where the kernel was mapped is told before the first events."""
+        from probescope.formats.perfdata.reader import PerfData
+        from probescope.formats.sniff import open_recording
+        from probescope.store.build.reading import PerfSource
+
+        with suppress(ProbescopeError, OSError), open_recording(self._path) as recording:
+            if isinstance(recording, PerfData):
+                source = PerfSource(recording, None)
+                next(source.pieces(), None)
+                return source.told.function
+        return lambda _: None
