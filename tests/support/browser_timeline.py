@@ -112,9 +112,11 @@ class Timeline:
         self.settle()
 
     def settle(self) -> None:
-        """Everything that is to be drawn is here, and drawn."""
-        self.until("!probescope.app.motion.glide && probescope.app.tiles.waiting === 0")
-        self.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        """Everything that is to be drawn is here, and drawn. What a frame lacks is asked for when that is drawn."""
+        still = "!probescope.app.motion.glide && probescope.app.tiles.waiting === 0"
+        frames = f"new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done({still}))))"
+        while not (self.page.evaluate(frames) and self.page.evaluate(frames)):
+            self.until(still)
 
     def place(self, track: str, time: float) -> tuple[float, float]:
         """Where a time of a track is on the screen."""
@@ -178,5 +180,5 @@ def missed_events(timeline: Timeline) -> None:
     row.wait_for()
     assert "5 events of CPU 1 lost before this" in row.inner_text()
     assert row.count() == 1
-    assert row.locator("> .info").inner_text().endswith(f"comm={NAME} pid=200 prio=120 target_cpu=1")
+    assert row.locator("> .info").inner_text().endswith(f"comm={NAME} pid=200 prio=120 target_cpu=001")
     assert row.locator("> span").nth(2).inner_text() == "d..2."

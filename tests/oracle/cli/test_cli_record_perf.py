@@ -14,7 +14,9 @@ import pytest
 
 pytestmark = pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
 OURS = (sys.executable, "-m", "probescope")
-WORK = ("sh", "-c", "exec ls -lR /usr/lib/python3 /etc > /dev/null")
+#: The shell itself counts, so that there are some samples, however few files there are.
+COUNT = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
+WORK = ("sh", "-c", f"{COUNT}; exec ls -lR /usr/lib/python3 /etc > /dev/null")
 NAMES = ("sh", "ls")
 
 
