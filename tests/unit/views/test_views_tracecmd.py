@@ -11,7 +11,8 @@ from formats_tracemaker import Maker, events
 
 from probescope.errors import UsageError
 from probescope.formats.tracedat import open_tracedat
-from probescope.formats.tracing.symbols import Symbols
+from probescope.formats.tracing.symbols import Context, Symbols
+from probescope.model.recording import EventBatch, EventType, Ragged, RawField
 from probescope.views.tracecmd.choosing import Choice, Chooser, moved, selected
 from probescope.views.tracecmd.filter_text import Binary, Name, Unary, Value, parse
 from probescope.views.tracecmd.filtering import Filters
@@ -61,6 +62,22 @@ NUMBERS = range(COUNT)
         ("tick: n == 0x0a", [10]),
         ("tick: TIMESTAMP == 1000004000", [4]),
         ("tick: name == 5", []),
+        ("tick: n == 1 || n == 2 && CPU == 0", [2]),  # from left to right
+        ("tick: n == 1 && CPU == 0 || n == 3", [3]),
+        ("tick: !n == 5 && n < 8", [0, 1, 2, 3, 4, 6, 7]),
+        ("tick: n == 017", [15]),
+        ("test / tick : n == 1", [1]),
+        ("tick: small == 0xfffffffffffffffd && n < 20", [3, 10, 17]),
+        ("tick: small > 0xfffffffffffffffd && n < 10", [1, 2, 8, 9]),
+        ("tick: small < 0 && n < 4", [1, 2, 3]),
+        ("tick: n > -1 && n < 2", [0, 1]),
+        ("tick: n - 2 < 0", [0, 1]),
+        ("tick: n + 0xffffffffffffffff == 1", [2]),
+        ("tick: n == '0x1f'", [31]),
+        ('tick: small =~ "^0xf*[9a]$" && n < 8', [6]),
+        (r'tick: name =~ "\"" || n == 2', [2]),
+        ("test,ftrace: n == 1 || ip == 5", [1]),
+        ("test,ftrace: !(ip == 5) && n < 2", [0, 1]),
     ],
 )
 def test_filters(recording, text, expected):
@@ -74,11 +91,35 @@ def test_several_filters(recording):
 
 
 def test_precedence():
-    """Weakest first: || && comparisons | ^ & shifts + - * /."""
+    """Weakest first: || and &&, from left to right; ! comparisons | ^ & shifts + - * /."""
     tree = parse("e: a | 1 == 2 || !b && c + 1 * 2 < 3", set()).test
     either = Binary("==", Binary("|", Name("a", 3), Value(1)), Value(2))
     total = Binary("+", Name("c", 23), Binary("*", Value(1), Value(2)))
-    assert tree == Binary("||", either, Binary("&&", Unary("!", Name("b", 18)), Binary("<", total, Value(3))))
+    assert tree == Binary("&&", Binary("||", either, Unary("!", Name("b", 18))), Binary("<", total, Value(3)))
+    assert parse("e: !a == 1", set()).test == Unary("!", Binary("==", Name("a", 4), Value(1)))
+
+
+def test_stacks_come_with_events_that_are_shown():
+    """Of the same CPU, right after them, over batches too; events that go away with -v take theirs with them."""
+    types = (EventType("s:a", 1), EventType("s:b", 2), EventType("ftrace:kernel_stack", 3))
+    a, b, stack = 0, 1, 2
+
+    def batch(*rows):
+        event, cpu = (np.array(column) for column in zip(*rows, strict=True))
+        none = np.zeros(len(rows), np.int64)
+        return EventBatch(len(rows), event, none.view(np.uint64), cpu, none, none, none)
+
+    first = batch((a, 0), (stack, 1), (stack, 0), (b, 1), (stack, 1), (stack, 0), (a, 1))
+    second = batch((stack, 0), (stack, 1), (b, 0), (stack, 0))
+    for wanted, unwanted, expected in (
+        (["a"], [], ([0, 2, 6], [1])),
+        (["a", "b"], ["b"], ([0, 2, 6], [1])),
+        (["a"], ["ftrace"], ([0, 6], [])),
+        ([], ["b"], ([0, 1, 2, 4, 5, 6], [0, 1, 3])),
+        (["ftrace"], [], ([1, 2, 4, 5], [0, 1, 3])),
+    ):
+        filters = Filters(wanted, unwanted, types, None)
+        assert tuple(np.flatnonzero(filters.mask(one)).tolist() for one in (first, second)) == expected
 
 
 @pytest.mark.parametrize(
@@ -95,6 +136,9 @@ def test_precedence():
         ("tick: " + "(" * 200 + "n" + ")" * 200, "too deeply", "^"),
         ("tick: " + "!" * 3000 + "n", "too deeply", "^"),
         ("tick: name =~ '['", "in '['", ""),
+        ("tick: n == 09", "octal", "^"),
+        ("tick: n == 99999999999999999999", "64 bits", "^"),
+        ("test,ftrace: nn == 1", "no field nn", "did you mean n"),
     ],
 )
 def test_mistakes_are_pointed_at(recording, text, word, hint):
@@ -157,6 +201,29 @@ def test_losses_stay_before_the_next_event():
         some = selected(batch, np.array([0, 3]))
         assert [(i, r.count) for i, r in some.between] == [(1, 5)]
         assert some.count == 2
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("at == 'f'", [0, 1]),
+        ("at =~ 'F$'", [0, 1]),
+        ("at != 'f'", [2, 3]),
+        ("at =~ '^0x10$'", [3]),
+        ("at > 0x1000", [0, 1, 2]),
+        ("at >> 60 == 15", [0, 1, 2]),
+        ("at & 0xffffffff00000000", [0, 1, 2]),
+    ],
+)
+def test_addresses(test, expected):
+    """Beside a text they are the function that they lie in; they have no sign."""
+    numbers = np.array([0xFFFFFFFF81000000, 0xFFFFFFFF81000010, 0xFFFFFFFF82000000, 0x10], np.uint64)
+    types = (EventType("s:a", 1, (RawField("at", "unsigned long", 0, 8, False),)),)
+    none = np.zeros(4, np.int64)
+    raw = Ragged(numbers.view(np.uint8), np.arange(4) * 8, np.full(4, 8))
+    batch = EventBatch(4, none, none.view(np.uint64), none, none, none, none, raw=raw)
+    context = Context(symbols=Symbols("ffffffff81000000 T f\nffffffff82000000 T g\n"))
+    assert np.flatnonzero(Filters([f"a: {test}"], [], types, context).mask(batch)).tolist() == expected
 
 
 def test_absolute_symbols_name_no_function():

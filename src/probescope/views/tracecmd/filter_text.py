@@ -3,8 +3,9 @@
     sched/sched_switch,sched_wakeup : prev_pid == 1 && (next_comm =~ "kw.*" || CPU < 2)
     [SYSTEM/]EVENT, regular expressions, or the name of a system : expression, which may be missing
 
-Precedence, weakest first: ``||``, ``&&``, comparisons, ``| ^ &``, shifts, ``+ -``, ``* / %``, and ``! ~ -`` before a
-value. Source: trace-cmd-report(1), and the filters of libtraceevent.
+Precedence, weakest first: ``&&`` and ``||``, which go from left to right (``a || b && c`` is ``(a || b) && c``); ``!``
+(``!a == b`` is ``!(a == b)``); comparisons, ``| ^ &``, shifts, ``+ -``, ``* / %``, and ``~ -`` before a value. Numbers
+as C has them: 0x1f, 017. Source: trace-cmd-report(1), and what trace-cmd 3.3 does.
 """
 
 from __future__ import annotations
@@ -57,12 +58,11 @@ class EventFilter:
 
 
 _TOKEN = re.compile(
-    r"\s*(?:(0[xX][0-9a-fA-F]{1,16}|\d{1,20})|([A-Za-z_][\w.]*)|\"([^\"]*)\"|'([^']*)'"
+    r"\s*(?:(0[xX][0-9a-fA-F]{1,16}|\d{1,20})|([A-Za-z_][\w.]*)|\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'"
     r"|(\|\||&&|==|!=|<=|>=|=~|!~|<<|>>|[-+*/%<>()!~&|^=]))"
 )
 _LEVELS = (
-    ("||",),
-    ("&&",),
+    ("&&", "||"),
     ("==", "!=", "<=", ">=", "<", ">", "=~", "!~"),
     ("|",),
     ("^",),
@@ -71,6 +71,7 @@ _LEVELS = (
     ("+", "-"),
     ("*", "/", "%"),
 )
+_COMPARISONS = 1
 
 
 def parse(text: str, systems: set[str]) -> EventFilter:
@@ -85,7 +86,7 @@ def parse(text: str, systems: set[str]) -> EventFilter:
         rest = rest[again.end() :]
     events: list[tuple[str, str]] = []
     for word in head.split(","):
-        system, slash, name = word.strip().partition("/")
+        system, slash, name = (part.strip() for part in word.partition("/"))
         if not system and not name:
             raise _error(text, 0, "which event?")
         events.append((system, name or ".*") if slash else ("", system))
@@ -120,10 +121,13 @@ class _Parser:
             raise _error(self.text, self.peek()[2], "this is nested too deeply")
         if n == len(_LEVELS):
             return self.single(depth)
+        if n == _COMPARISONS and self.peek()[1] == "!" and self.peek()[0] == "op":
+            self.next += 1
+            return Unary("!", self.level(n, depth + 1))
         left = self.level(n + 1, depth)
         while True:
             kind, op, at = self.peek()
-            if kind == "op" and op == "=" and n == 2:
+            if kind == "op" and op == "=" and n == _COMPARISONS:
                 raise _error(self.text, at, "== compares")
             if kind != "op" or op not in _LEVELS[n]:
                 return left
@@ -134,7 +138,7 @@ class _Parser:
         kind, word, at = self.peek()
         self.next += 1
         if kind == "number":
-            return Value(int(word, 0) if word[:2] in {"0x", "0X"} else int(word))
+            return Value(self.number(word, at))
         if kind == "text":
             return Value(word)
         if kind == "name":
@@ -150,6 +154,15 @@ class _Parser:
             self.next += 1
             return node
         raise _error(self.text, at, "a field or a value should stand here")
+
+    def number(self, word: str, at: int) -> int:
+        octal = len(word) > 1 and word.isdigit() and word[0] == "0"
+        if octal and not set(word) <= set("01234567"):
+            raise _error(self.text, at, "numbers that begin with 0 are octal")
+        found = int(word, 8 if octal else 0)
+        if found >> 64:
+            raise _error(self.text, at, "a number of more than 64 bits")
+        return found
 
 
 def _error(text: str, at: int, why: str) -> UsageError:

@@ -41,11 +41,14 @@ _COUNT: dict[str, Callable[[Any, Any], Any]] = {
     "<<": lambda a, b: a << (b & 63),
     ">>": lambda a, b: a >> (b & 63),
 }
+_ALL = (1 << 64) - 1
+_STACKS = ("ftrace:kernel_stack", "ftrace:user_stack")
 
 
 class Filters:
     """``wanted`` and ``unwanted``: texts of ``-F``, and of those after ``-v``. An event is shown if one of the wanted
-    says so (there are none: any event), and none of the unwanted does. Raises UsageError."""
+    says so (there are none: any event), and none of the unwanted does. A stack right after an event of its CPU that
+    the wanted let pass is shown with it. Given batches in their order. Raises UsageError."""
 
     def __init__(self, wanted: list[str], unwanted: list[str], events: tuple[EventType, ...], context: Context) -> None:
         self.events, self.context = events, context
@@ -53,6 +56,9 @@ class Filters:
         self._wanted = self._tests([parse(text, systems) for text in wanted])
         self._unwanted = self._tests([parse(text, systems) for text in unwanted])
         self._any = not wanted
+        self._stacks = [i for i, e in enumerate(events) if e.name in _STACKS]
+        self._passed: dict[int, bool] = {}
+        """By CPU: whether its last event was shown and is no stack that another brought."""
 
     def __bool__(self) -> bool:
         return not self._any or bool(self._unwanted)
@@ -67,26 +73,35 @@ class Filters:
                 near = nearest(one.events[0][1], [*names, *(n.partition("/")[2] for n in names)])
                 hints = [f"did you mean {' or '.join(near)}?"] if near else ["ftrace report -E lists its events"]
                 raise UsageError(f"the recording has no event {'/'.join(filter(None, one.events[0]))}", hints=hints)
-            tests, problem = [], None
+            known = tuple(dict.fromkeys(f.name for i in which for f in self.events[i].fields))
             for i in which:
-                try:
-                    tests.append((i, _Test(one, self.events[i], self.context)))
-                except UsageError as e:  # of several events, some may lack a field
-                    problem = e
-            if not tests and problem is not None:
-                raise problem
-            for i, test in tests:
-                out.setdefault(i, []).append(test)
+                out.setdefault(i, []).append(_Test(one, self.events[i], known, self.context))
         return out
 
     def mask(self, batch: EventBatch) -> Column:
         shown = np.full(batch.count, self._any, np.bool_)
-        for tests, value in ((self._wanted, True), (self._unwanted, False)):
-            for index, some in tests.items():
-                which = np.flatnonzero(batch.event == index)
-                for test in some if len(which) else ():
-                    shown[which[test(batch, which)]] = value
+        self._apply(self._wanted, batch, shown, True)
+        brought = None if self._any or not self._stacks else np.isin(batch.event, self._stacks) & ~shown
+        self._apply(self._unwanted, batch, shown, False)
+        if brought is not None:
+            self._with_stacks(batch, shown, brought)
         return shown
+
+    def _apply(self, tests: dict[int, list[_Test]], batch: EventBatch, shown: Column, value: bool) -> None:
+        for index, some in tests.items():
+            which = np.flatnonzero(batch.event == index)
+            for test in some if len(which) else ():
+                shown[which[test(batch, which)]] = value
+
+    def _with_stacks(self, batch: EventBatch, shown: Column, brought: Column) -> None:
+        """Shows those of the stacks ``brought`` that stand after an event that is shown."""
+        unwanted = np.zeros(batch.count, np.bool_)
+        self._apply(self._unwanted, batch, unwanted, True)
+        for cpu in np.unique(batch.cpu).tolist():
+            of = np.flatnonzero(batch.cpu == cpu)
+            before = np.concatenate(([self._passed.get(cpu, False)], shown[of]))
+            self._passed[cpu] = bool(before[-1])
+            shown[of] |= brought[of] & before[:-1] & ~unwanted[of]
 
 
 def _means(one: EventFilter, full: str) -> bool:
@@ -116,11 +131,12 @@ Make = Callable[[_Rows], Any]
 
 
 class _Test:
-    """Of one kind of event."""
+    """Of one kind of event. ``known``: fields of all kinds that the filter is for; a comparison with one that this kind
+    has not is false."""
 
-    def __init__(self, filter_: EventFilter, event: EventType, context: Context) -> None:
-        self._filter, self._event, self._context = filter_, event, context
-        self._run = self._made(filter_.test) if filter_.test is not None else None
+    def __init__(self, filter_: EventFilter, event: EventType, known: tuple[str, ...], context: Context) -> None:
+        self._filter, self._event, self._known, self._context = filter_, event, known, context
+        self._run = self._truth(filter_.test) if filter_.test is not None else None
 
     def __call__(self, batch: EventBatch, which: Column) -> Column:
         if self._run is None or batch.raw is None:
@@ -131,67 +147,108 @@ class _Test:
         out: Column = np.broadcast_to(np.asarray(found), (len(which),)) != 0
         return out
 
-    # --- a tree made a function
+    # --- a tree made a function; None where a field is missing
 
-    def _made(self, node: Node) -> Make:
+    def _truth(self, node: Node) -> Make:
+        made = self._made(node)
+        return (lambda _: False) if made is None else lambda x: np.asarray(made(x)) != 0
+
+    def _made(self, node: Node) -> Make | None:
         if isinstance(node, Value):
-            value = node.value
+            value = re.sub(r"\\(['\"])", r"\1", node.value) if isinstance(node.value, str) else node.value
             return lambda _: value
         if isinstance(node, Name):
             return self._field(node)
+        if isinstance(node, Unary) and node.op == "!":
+            truth = self._truth(node.of)
+            return lambda x: ~np.asarray(truth(x))
         if isinstance(node, Unary):
             of = self._made(node.of)
-            if node.op == "!":
-                return lambda x: np.asarray(of(x)) == 0
-            return lambda x: ~np.asarray(of(x)) if node.op == "~" else -np.asarray(of(x))
+            if of is None:
+                return None
+            return lambda x: ~_number(of(x)) if node.op == "~" else -_number(of(x)).view(np.int64)
         return self._both(node)
 
-    def _both(self, node: Binary) -> Make:
+    def _both(self, node: Binary) -> Make | None:
+        if node.op in {"&&", "||"}:
+            one, other = self._truth(node.left), self._truth(node.right)
+            return (lambda x: one(x) & other(x)) if node.op == "&&" else lambda x: one(x) | other(x)
         if node.op in {"=~", "!~"}:
             return self._regex(node)
-        left = self._made(node.left)
-        if node.op in _COMPARE and isinstance(node.right, Name) and self._unknown(node.right):
-            word = node.right.text  # COMM == bash
-            return lambda x: _compared(node.op, left(x), word)
-        right = self._made(node.right)
-        if node.op == "&&":
-            return lambda x: (np.asarray(left(x)) != 0) & (np.asarray(right(x)) != 0)
-        if node.op == "||":
-            return lambda x: (np.asarray(left(x)) != 0) | (np.asarray(right(x)) != 0)
+        word = node.right  # COMM == bash
+        bare = node.op in _COMPARE and isinstance(word, Name) and self._unknown(word)
+        left, right = self._made(node.left), self._made(Value(word.text) if bare and isinstance(word, Name) else word)
+        if left is None or right is None:
+            return None
         if node.op in _COMPARE:
-            return lambda x: _compared(node.op, left(x), right(x))
-        count = _COUNT[node.op]
-        return lambda x: count(np.asarray(left(x)), np.asarray(right(x)))
+            return self._comparison(node, left, right)
+        return lambda x: _counted(node.op, left(x), right(x))
 
-    def _regex(self, node: Binary) -> Make:
+    def _comparison(self, node: Binary, left: Make, right: Make) -> Make:
+        def compared(x: _Rows) -> Any:
+            a, b = left(x), right(x)
+            one, other = _is_text(a), _is_text(b)
+            if not (one or other):
+                return _ordered(node.op, _number(a), _number(b))
+            a = a if one else self._texts(node.left, a)
+            b = b if other else self._texts(node.right, b)
+            return _COMPARE[node.op](np.asarray(a, object), np.asarray(b, object))
+
+        return compared
+
+    def _regex(self, node: Binary) -> Make | None:
         text = node.right.text if isinstance(node.right, Name) else getattr(node.right, "value", "")
         try:
             pattern = compiled_basic(str(text))
         except re.error as e:
             raise UsageError(f"the filter cannot be read: {e} in {text!r}", hints=[self._filter.text]) from None
         left, wanted = self._made(node.left), node.op == "=~"
-        return lambda x: np.array(
-            [(pattern.search(str(v)) is not None) == wanted for v in np.asarray(left(x), object)], np.bool_
-        )
+        if left is None:
+            return None
+
+        def matched(x: _Rows) -> Any:
+            values = left(x)
+            texts = values if _is_text(values) else self._texts(node.left, values)
+            return np.array(
+                [(pattern.search(str(v)) is not None) == wanted for v in np.asarray(texts, object)], np.bool_
+            )
+
+        return matched
+
+    def _texts(self, node: Node, values: Any) -> Any:
+        """What a number is compared with a text as: the function that holds an address, if the field can be one; in
+        hexadecimal if it is a field."""
+        field = self._event.field(node.text) if isinstance(node, Name) else None
+        if field is None:
+            return np.asarray(values).astype(str).astype(object)
+        symbols = "long" in field.declared or "*" in field.declared
+
+        def text(value: int) -> str:
+            found = self._context.plain(value) if symbols else None
+            return found[0] if found else f"0x{value:x}"
+
+        return np.array(list(map(text, np.asarray(values).view(np.uint64).tolist())), object)
 
     def _unknown(self, name: Name) -> bool:
-        return self._event.field(name.text) is None and name.text not in SPECIAL
+        return self._event.field(name.text) is None and name.text not in SPECIAL and name.text not in self._known
 
-    def _field(self, name: Name) -> Make:
+    def _field(self, name: Name) -> Make | None:
+        field = self._event.field(name.text)
+        if field is not None:
+            return _column(field)
         if name.text == "CPU":
             return lambda x: x.batch.cpu[x.which].astype(np.int64)
         if name.text == "TIMESTAMP":
             return lambda x: x.batch.time[x.which].astype(np.int64)
         if name.text == "COMM":
             return lambda x: np.array([self._comm(t) for t in x.batch.tid[x.which].tolist()], object)
-        field = self._event.field(name.text)
-        if field is None:
-            names = [f.name for f in self._event.fields]
-            near = nearest(name.text, [*names, *SPECIAL])
-            hints = [f"did you mean {' or '.join(near)}?"] if near else []
-            hints.append("fields: " + ", ".join([*names, *SPECIAL]))
-            raise misplaced(self._filter, name, f"{self._event.name} has no field {name.text}", hints)
-        return _column(field)
+        if name.text in self._known:
+            return None
+        names = [*self._known, *SPECIAL]
+        near = nearest(name.text, names)
+        hints = [f"did you mean {' or '.join(near)}?"] if near else []
+        hints.append("fields: " + ", ".join(names))
+        raise misplaced(self._filter, name, f"{self._event.name} has no field {name.text}", hints)
 
     def _comm(self, tid: int) -> str:
         return self._context.comms.get(tid, "<...>" if tid else "<idle>")
@@ -200,16 +257,35 @@ class _Test:
 def _column(field: RawField) -> Make:
     if is_text(field):
         return lambda x: np.array(x.records.strings(field), object)
-    return lambda x: x.records.field(field).view(np.int64)
+    kind = np.int64 if field.signed else np.uint64
+    return lambda x: x.records.field(field).view(kind)
 
 
-def _compared(op: str, left: Any, right: Any) -> Any:
-    """Texts with texts, numbers with numbers; one of each are not alike."""
-    texts = [isinstance(v, str) or np.asarray(v).dtype == object for v in (left, right)]
-    if texts[0] != texts[1]:
-        left, right = (
-            v if t else np.asarray(v).astype(str).astype(object) for v, t in zip((left, right), texts, strict=True)
-        )
-    if any(texts):
-        left, right = (np.asarray(v, object) for v in (left, right))
-    return _COMPARE[op](left, right)
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) or np.asarray(value).dtype == object
+
+
+def _number(value: Any) -> Column:
+    """Of 64 bits, as all numbers of filters are; without a sign if it has none."""
+    if isinstance(value, int):
+        return np.array(value & _ALL, np.uint64).view(np.int64 if value <= _ALL >> 1 else np.uint64)
+    found: Column = np.asarray(value)
+    return found if found.dtype == np.uint64 else found.astype(np.int64)
+
+
+def _ordered(op: str, a: Column, b: Column) -> Any:
+    """Equal are those of the same bits. A constant of all 64 bits makes the other one without a sign, as one with a
+    sign may be meant: ``ret > 0xffffffff00000000``."""
+    if op in {"==", "!="} or (a.dtype != b.dtype and any(v.ndim == 0 and v.dtype == np.uint64 for v in (a, b))):
+        a, b = a.view(np.uint64), b.view(np.uint64)
+    return _COMPARE[op](a, b)
+
+
+def _counted(op: str, a: Any, b: Any) -> Column:
+    """As C does: without a sign if one of both has none, but for differences."""
+    numbers = [_number(v) for v in (a, b)]
+    unsigned = op != "-" and any(v.dtype == np.uint64 for v in numbers)
+    a, b = (v.view(np.uint64 if unsigned else np.int64) for v in numbers)
+    with np.errstate(over="ignore"):
+        found: Column = np.asarray(_COUNT[op](a, b))
+    return found
