@@ -43,11 +43,14 @@ class Block:
         self.names = [opened.recording.events[k].name for k in kinds]
         events = [opened.recording.events[k] for k in kinds]
         self.fields = {f.name for e in events for f in e.fields}
-        self._all_fields = {n: w for n, w in reversed(every.items()) if not n.startswith("common_")} | every
+        own = [f.name for e in events for f in e.fields]
+        ahead = [n for n in (*own, *reversed(every)) if not n.startswith("common_")]
+        self._all_fields = {n: every[n] for n in ahead} | every
         stacked = any("callchain" in e.sampled for e in events)
-        self.children = stacked if args.children is None else args.children and stacked
+        self.children = stacked and args.children is not False and not args.hierarchy
         self.style = _style(args, stacked=stacked)
-        order = self.style.order or ("caller" if self.children else "callee")
+        usual = "caller" if stacked and args.children is not False else "callee"  # of a hierarchy as well
+        order = self.style.order or usual
         self.graph = order if stacked and self.style.name != "none" else ""
         self.columns = tuple(replace(c, width=16) if args.ns and c.name == "time" else c for c in self._columns(args))
         keys = tuple(c for c in self.columns if isinstance(c, Key))
@@ -62,7 +65,7 @@ class Block:
             args.exclude_other,
             args.symbol_filter or "",
             args.ns,
-            tuple(c.name for c in self.columns if isinstance(c, Sum)) if args.fields and not args.sort else (),
+            self._order(args),
             max(args.group_sort_idx, 0),
         )
         needed = self.wanted.columns()
@@ -71,17 +74,34 @@ class Block:
         self.sums = Sums(opened.told, kinds, needed, Texts(opened, plain=args.raw_trace), _quantum(args.time_quantum))
 
     def _columns(self, args: Namespace) -> tuple[Key | Sum, ...]:
-        if args.fields:
-            found = self._parsed(args.fields)
-            extra = [k for k in self._parsed(args.sort) if k not in found] if args.sort else []
-            return tuple(c for c in (*found, *extra) if self.children or c.name != "overhead_children")
-        sums = ["overhead_children"] if self.children else []
-        sums.append("overhead")
-        sums += ["overhead_sys", "overhead_us"] if args.showcpuutilization else []
-        sums += ["sample"] if args.show_nr_samples else []
-        sums += ["period"] if args.show_total_period else []
-        keys = self._parsed(args.sort) if args.sort else [KEYS[k] for k in USUAL]
-        return tuple([SUMS[s] for s in sums] + [k for k in keys if not isinstance(k, Sum) or k.name not in sums])
+        """From the left: what -F lists, or the usual sums and what -F adds to them; then the keys."""
+        sums: list[Key | Sum] = []
+        if not _listed(args):
+            names = ["overhead_children"] if self.children else []
+            names.append("overhead")
+            names += ["overhead_sys", "overhead_us"] if args.showcpuutilization else []
+            names += ["sample"] if args.show_nr_samples else []
+            names += ["period"] if args.show_total_period else []
+            sums = [SUMS[n] for n in names]
+        found = [*sums, *(self._parsed(args.fields.removeprefix("+")) if args.fields else ()), *self._keys(args)]
+        return tuple(dict.fromkeys(c for c in found if self.children or c.name != "overhead_children"))
+
+    def _keys(self, args: Namespace) -> list[Key | Sum]:
+        keys: list[Key | Sum] = [] if _listed(args) and not args.sort else [KEYS[k] for k in USUAL]
+        if args.sort:
+            keys = self._parsed(args.sort)
+        return [*keys, KEYS["parent"]] if args.parent and KEYS["parent"] not in keys else keys
+
+    def _order(self, args: Namespace) -> tuple[Key | Sum, ...]:
+        """Rows are sorted by what -s lists, and then by what -F does; by their weight before all, unless one of both
+        says where that comes."""
+        keys = self._keys(args)
+        if not _listed(args):
+            weights = ["overhead_children"] if self.children else []
+            weights += [] if "overhead" in (args.sort or "") else ["overhead"]
+            keys = [*(SUMS[w] for w in weights if SUMS[w] not in keys), *keys]
+        shown = {c.name: c for c in self.columns}
+        return tuple(dict.fromkeys([*(shown.get(k.name, k) for k in keys), *self.columns]))
 
     def _parsed(self, text: str) -> list[Key | Sum]:
         """Fields of other events than these have no column here."""
@@ -224,6 +244,7 @@ class Report:
         framed = tuple(k for k in block.wanted.keys if k.framed)
         lines = Lines(self.opened.told).of if any(k.name in {"srcline", "srcfile"} for k in framed) else None
         rows = Rows(block.sums, block.wanted, Naming(self.opened.told, framed, lines, self.args.max_stack or 0))
+        block.sums.without(rows.unresolved)
         if self.args.percentage == "relative":
             block.sums.weight = [sum(r.stats[i].own for r in rows.rows) for i in range(len(block.kinds))]
         return rows
@@ -302,6 +323,11 @@ def _cpus_of(opened: Opened, args: Namespace) -> str | None:
     if cpus is not None:
         found = [c for c in found if int(c) in cpu_list(cpus)]
     return ",".join(found or ["65535"])
+
+
+def _listed(args: Namespace) -> bool:
+    """-F says what all the columns are; ``+name`` adds some to the usual ones."""
+    return bool(args.fields) and not args.fields.startswith("+")
 
 
 def _widths(text: str | None) -> tuple[int, ...]:

@@ -18,8 +18,8 @@ pytestmark = [
 WORK = ("sh", "-c", "ls -lR /usr/lib/python3 /etc > /dev/null; sleep 0.01; ls / > /dev/null")
 
 
-def record(path: Path, events: str) -> str:
-    command = ["perf", "record", "-q", "-o", str(path), "-e", events, "--", *WORK]
+def record(path: Path, events: str, *options: str) -> str:
+    command = ["perf", "record", "-q", *options, "-o", str(path), "-e", events, "--", *WORK]
     subprocess.run(command, check=True, timeout=300, capture_output=True)
     return str(path)
 
@@ -32,6 +32,11 @@ def group(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> str:
     return record(tmp_path_factory.mktemp("mixed") / "perf.data", "cpu-clock,sched:sched_switch")
+
+
+@pytest.fixture(scope="module")
+def stacked(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return record(tmp_path_factory.mktemp("stacked") / "perf.data", "{cpu-clock,page-faults}", "-g")
 
 
 def both(path: str, *args: str) -> tuple[list[str], list[str]]:
@@ -56,6 +61,16 @@ def both(path: str, *args: str) -> tuple[list[str], list[str]]:
         ("-s", "trace", "--raw-trace"),
         ("-s", "trace"),
         ("-s", "comm", "--disable-order", "--samples", "5", "--asm-raw", "-M", "intel"),
+        ("-s", "comm", "-F", "+period"),
+        ("-s", "dso", "-F", "+comm,sample", "-n"),
+        ("-s", "comm", "-F", "dso,sample"),
+        ("-s", "comm", "-F", "overhead"),
+        ("-s", "comm,overhead,dso"),
+        ("-s", "dso,overhead_us,comm"),
+        ("-F", "comm,overhead"),
+        ("-F", "sample,comm,dso"),
+        ("-U", "-s", "dso"),
+        ("-U", "-s", "comm", "--comm", "sh,ls", "--percentage", "relative", "-n"),
     ],
     ids=" ".join,
 )
@@ -70,6 +85,46 @@ def test_the_same_groups(group: str, options: tuple[str, ...]) -> None:
     ours, theirs = both(group, "-s", "comm,dso", *options)
     assert len(theirs) > 5
     assert ours == theirs
+
+
+def test_callees_of_all_events_of_a_group(stacked: str) -> None:
+    """What functions weigh with what they called, for each event: of those that both have one name for."""
+    ours, theirs = (
+        {x.split()[-1]: x.split()[:4] for x in text if "  [k] " in x}
+        for text in both(stacked, "--children", "-g", "none", "-s", "sym")
+    )
+    same = ours.keys() & theirs.keys()
+    assert sum(theirs[name][2] != "0.00%" for name in same) > 10
+    assert {name: ours[name] for name in same} == {name: theirs[name] for name in same}
+
+
+def test_a_hierarchy_has_no_callees(stacked: str) -> None:
+    ours, theirs = both(stacked, "--hierarchy", "-s", "comm,dso", "-g", "none")
+    assert any("Overhead  Command / Shared Object" in x for x in theirs)
+    assert ours == theirs
+
+
+def test_parents_that_are_asked_for_have_a_column(stacked: str) -> None:
+    ours, theirs = both(stacked, "--no-children", "-g", "none", "-p", "do_syscall_64", "-s", "comm", "-x")
+    assert any("Parent symbol" in x for x in theirs)
+    assert ours == theirs
+
+
+def test_all_fields_of_a_tracepoint(mixed: str) -> None:
+    """In their order, and none of those that all tracepoints have."""
+    ours, theirs = ([x.split() for x in text if "Overhead" in x] for text in both(mixed, "-s", "trace_fields"))
+    assert "prev_comm" in theirs[-1]
+    assert ours[-1] == theirs[-1]
+
+
+def test_files_in_memory_by_address(mixed: str) -> None:
+    """A task further in than the one that started it, with its memory in order (perf: also its parent's)."""
+    ours, theirs = both(mixed, "--tasks")
+    assert len(theirs) > 4
+    assert ours == theirs
+    ours, theirs = both(mixed, "--mmaps")
+    assert ours == [x for x in theirs if x in set(ours)]
+    assert sum("r-xp" in x for x in ours) > 5
 
 
 def test_the_machine_in_the_header(mixed: str) -> None:

@@ -109,7 +109,7 @@ def _named(word: str, fields: Mapping[str, int]) -> list[Key | Sum]:
     if word in KEYS or word in SUMS:
         return [KEYS[word] if word in KEYS else SUMS[word]]
     if word == "trace_fields" and fields:
-        return [field_key(f, w) for f, w in fields.items()]
+        return [field_key(f, w) for f, w in fields.items() if not f.startswith("common_")]
     if word.rpartition(".")[2] in fields:
         return [field_key(word, fields[word.rpartition(".")[2]])]
     for near in (*KEYS, *SUMS):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from probescope.frozen import dataclass
-from probescope.views.reporting.keys import Key, Value, module_of
+from probescope.views.reporting.keys import SUMS, Key, Sum, Value, module_of
 from probescope.views.reporting.naming import Naming
 from probescope.views.reporting.trees import Callees, Tree, Trie
 
@@ -60,7 +61,7 @@ class Row:
 class Wanted:
     """``children``: a row for each function of a stack. ``graph``: "", "caller" or "callee". ``modules`` and
     ``symbols``: only samples that were taken there. ``resolved``: only those whose function has a name. ``holding``:
-    only where the function's name holds this. ``order``: sums that rows are sorted by, if not the usual ones.
+    only where the function's name holds this. ``order``: what rows are sorted by, if not by weight and then the keys.
     ``by_event``: of a group, the event whose sums come first in that."""
 
     keys: tuple[Key, ...]
@@ -73,7 +74,7 @@ class Wanted:
     with_parent: bool = False
     holding: str = ""
     nanoseconds: bool = False
-    order: tuple[str, ...] = ()
+    order: tuple[Key | Sum, ...] = ()
     by_event: int = 0
 
     def columns(self) -> list[str]:
@@ -90,7 +91,8 @@ class Wanted:
 
 class Rows:
     """``rows``: in the order in which they are shown. ``tree`` gives the call graph of one. Of the groups only those
-    are looked at that ``keep`` is true of."""
+    are looked at that ``keep`` is true of. ``unresolved``: weight and number of samples without a function's name that
+    are left out for that, of each kind of event."""
 
     def __init__(
         self,
@@ -111,8 +113,13 @@ class Rows:
         self._by_name: dict[int, int] = {}  # what is common, of groups that differ in the thread's name alone
         self._choosy = bool(wanted.modules or wanted.symbols or wanted.resolved or wanted.holding)
         self._tries: dict[int, Trie] = {}
+        self._beside: Counter[tuple[int, int, int, int]] = Counter()  # weight of a group's others, by stacks
         self._ends: dict[tuple[int, tuple[int, ...]], int] = {}
         self._parent = re.compile(wanted.parent)
+        self._places = {k: i for i, k in enumerate(wanted.keys)}
+        weights = ("overhead_children", "overhead")[not wanted.children :]
+        self._usual: tuple[Key | Sum, ...] = (*(SUMS[w] for w in weights), *wanted.keys)
+        self.unresolved = [[0, 0] for _ in sums.kinds]
         for group in sums.groups():
             if keep is None or keep(group):
                 self._add(group)
@@ -135,6 +142,10 @@ class Rows:
     def _add(self, group: Group) -> None:
         w = self.wanted
         own = self.sums.self_frame(group)
+        if w.resolved and (own is None or not own.name):
+            self.unresolved[group.event][0] += group.period
+            self.unresolved[group.event][1] += group.samples
+            return
         if self._choosy and (own is None or not self._passes(own)):
             return
         if w.with_parent and self._parent_of(group) == "[other]":
@@ -155,6 +166,8 @@ class Rows:
             stats.total += group.period
         if group.event == 0 and (w.graph or w.children):
             self._stacked(row, group)
+        elif w.children and group.stack >= 0:
+            self._beside[common, part, group.stack, group.event] += group.period
 
     def _common(self, group: Group) -> int:
         """Number of its values of the keys that do not differ along a stack."""
@@ -169,7 +182,6 @@ class Rows:
         return (
             (not w.modules or module_of(frame) in w.modules or frame.module in w.modules)
             and (not w.symbols or frame.name in w.symbols)
-            and (not w.resolved or bool(frame.name))
             and w.holding in frame.name
         )
 
@@ -254,9 +266,12 @@ class Rows:
                 if node:
                     row = self._rows[common, trie.part[node]]
                     row.depth = max(row.depth, level)
-        for row in self._rows.values():
+        for row in list(self._rows.values()):
             row.ends = merged(row.ends)
             self._without_own(row)
+        for (common, part, stack, event), weight in self._beside.items():
+            for caller in {*self._naming.part_path(stack)} - {part}:
+                self._row(common, caller, len(self.sums.kinds)).stats[event].total += weight
 
     def _without_own(self, row: Row) -> None:
         """Stacks that end in the row were counted with its own weight already, if it lies in them."""
@@ -309,14 +324,15 @@ class Rows:
         first = w.by_event if w.by_event < len(row.stats) else 0
         # perf asks the group's leader last of all, which is never, if another event comes first
         stats = [row.stats[first], *row.stats[1:first], *row.stats[first + 1 :]]
-        if w.children and not w.order:
-            out += [-s.total for s in stats]
-            out.append(0 if not w.graph else -row.depth if w.graph == "caller" else row.depth)
-        for name in w.order or ("overhead",):
-            out += [-s.sum(name) for s in stats]
-        for key, value in zip(w.keys, row.values, strict=True):
-            order = (1, value.order) if isinstance(value.order, str) else (0, value.order)
-            out.append(_Down(order) if key.field else order)
+        for column in w.order or self._usual:
+            if isinstance(column, Key):
+                value = row.values[self._places[column]]
+                order = (1, value.order) if isinstance(value.order, str) else (0, value.order)
+                out.append(_Down(order) if column.field else order)
+                continue
+            out += [-s.sum(column.name) for s in stats]
+            if column.name == "overhead_children":
+                out.append(0 if not w.graph else -row.depth if w.graph == "caller" else row.depth)
         return tuple(out)
 
 

@@ -77,6 +77,12 @@ class Sums:
             if len(which):
                 self._grouped(event, kind, told, which)
 
+    def without(self, some: Sequence[Sequence[int]]) -> None:
+        """The whole is less by this weight and this number of samples of each event."""
+        for event, (weight, samples) in enumerate(some):
+            self.weight[event] -= weight
+            self.samples[event] -= samples
+
     def part(self) -> Any:
         """All of it, for ``join``: what names, stacks and address spaces its numbers mean is told beside."""
         self._table.empty(self._add)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from probescope.formats.perfdata.reader import PerfData
 
 MOST_TASKS = 1 << 20
+MOST_DEPTH = 100
 _SIMPLE = (
     ("HOSTNAME", "hostname"),
     ("OSRELEASE", "os release"),
@@ -230,8 +231,19 @@ def tasks(recording: PerfData, *, maps: bool) -> Iterator[str]:
                 known.setdefault(r.pid, [r.pid, -1, f":{r.pid}", []])[3].append(r)
     yield f"# {'pid':>8} {'tid':>8} {'ppid':>8}  comm"
     for tid, (pid, parent, name, mapped) in sorted(known.items()):
-        yield f"{pid:>10} {tid:>8} {parent if parent in known else -1:>8} |{name}"
-        for m in mapped if maps else ():
+        inside = " " * _depth(known, tid)
+        yield f"{pid:>10} {tid:>8} {parent if parent in known else -1:>8} |{inside}{name}"
+        for m in sorted(mapped, key=lambda m: m.start) if maps else ():
             bits = "".join(c if m.protection & b else "-" for c, b in (("r", 1), ("w", 2), ("x", 4)))
             shared = "s" if m.flags & 1 else "p"
-            yield f"{' ' * 32}{m.start:x}-{m.end:x} {bits}{shared} {m.offset:08x} {m.inode} {m.path}"
+            yield f"{' ' * 32}{inside}{m.start:x}-{m.end:x} {bits}{shared} {m.offset:08x} {m.inode} {m.path}"
+
+
+def _depth(known: Mapping[int, list[Any]], tid: int) -> int:
+    """How many ancestors of it are told of: those that say who started them (or whose process does)."""
+    seen = {tid}
+    parent = known[tid][1]
+    while parent in known and parent not in seen and len(seen) <= MOST_DEPTH:
+        seen.add(parent)
+        parent = known[parent][1]
+    return len(seen) - 1
