@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from probescope.formats.tracedat import options as o
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from probescope.formats.tracedat.reader import TraceDat
     from probescope.model.recording import EventType
@@ -22,10 +23,13 @@ def told(recording: TraceDat, args: argparse.Namespace) -> int:
     code = 0
     if args.check_events:
         return unprintable(recording.events[:-1])
-    if args.endian:
+    if args.page_size:
+        page = recording.contents.page_size
+        sys.stdout.write(f"file page size is {page}, and host page size is {os.sysconf('SC_PAGE_SIZE')}\n")
+    elif args.endian:
         return _endian(recording)
-    if args.functions:
-        write_text(recording.contents.kallsyms)
+    elif args.functions:
+        write_text("".join(_functions(recording.contents.kallsyms)))
     elif args.printk:
         write_text("".join(_printk(recording.contents.printk)))
     elif args.events:
@@ -40,6 +44,14 @@ def told(recording: TraceDat, args: argparse.Namespace) -> int:
     else:
         _cpus(recording, args)
     return code
+
+
+def _functions(text: str) -> Iterator[str]:
+    """``ADDRESS NAME [MODULE]`` a line, by address."""
+    from probescope.formats.tracing.symbols import SYMBOL
+
+    for address, name, module in sorted(SYMBOL.findall(text), key=lambda one: int(one[0], 16)):
+        yield f"{int(address, 16):016x} {name}{' ' if module else ''}{module}\n"
 
 
 def _printk(text: str) -> list[str]:
@@ -79,12 +91,14 @@ def _cpus(recording: TraceDat, args: argparse.Namespace) -> None:
     sys.stdout.write(f"List of CPUs in {recording.name} with data:\n")
     for cpu in sorted(first):
         text = f"  {cpu}"
-        text += f"\tFirst event:{_seconds(first[cpu])}" if args.first_event else ""
-        text += f"\tLast event:{_seconds(last[cpu])}" if args.last_event else ""
+        text += f"\tFirst event:{_seconds(first[cpu], args.nanoseconds)}" if args.first_event else ""
+        text += f"\tLast event:{_seconds(last[cpu], args.nanoseconds)}" if args.last_event else ""
         sys.stdout.write(text + "\n")
 
 
-def _seconds(time: int) -> str:
+def _seconds(time: int, nanoseconds: bool) -> str:
+    if nanoseconds:
+        return f"{time // 1_000_000_000:5d}.{time % 1_000_000_000:09d}"
     micro = (time + 500) // 1000
     return f"{micro // 1_000_000:5d}.{micro % 1_000_000:06d}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -33,9 +34,12 @@ REFUSED = {
     "-H": _SUMS,
     "--profile": _SUMS,
     "--by-comm": _SUMS,
+    "--events": "probescope ftrace dump --events prints formats of events",
+    "--event": "probescope ftrace dump --events prints formats of events",
     "-L": "there are no plugins to load: forms of events are built in; -N shows them without",
 }
 
+_LEVEL = re.compile(r"-V[0-6]|--verbose=\w+")
 FORMS = {
     "ftrace:parent": "parent",
     "ftrace:indent": "indent",
@@ -46,25 +50,31 @@ FORMS = {
 """Options of plugins, and what they are of a ``Forms``."""
 
 
-class _Filter(argparse.Action):
-    """``-v`` turns those that come after it."""
+class _OfFile(argparse.Action):
+    """Of the ``-i`` before it, of all files if there is none: kept with how many there were. ``-v`` turns filters that
+    come after it."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         if self.nargs == 0:
             namespace.negate = True
-        else:
-            which = "unwanted" if namespace.negate else "wanted"
-            setattr(namespace, which, [*getattr(namespace, which), values])
+            return
+        which = self.dest if self.dest != "filter" else "unwanted" if namespace.negate else "wanted"
+        setattr(namespace, which, [*getattr(namespace, which), (len(namespace.inputs), values)])
+
+
+def _of(given: list[tuple[int, Any]], file: int, files: int) -> list[Any]:
+    """What was given for one file."""
+    return [value for before, value in given if not before or before == file + 1 or files == 1]
 
 
 def parser(command: str = "report") -> Parser:
     p = Parser(f"ftrace {command}", "Print the events of a trace.dat, as trace-cmd report does.", EXAMPLES)
     p.set_defaults(wanted=[], unwanted=[], negate=False)
-    p.add_argument("file", nargs="?", metavar="FILE", help="trace.dat by default")
-    about = "the same; several: their events by time, each line with its file"
+    p.add_argument("files", nargs="*", metavar="FILE", help="trace.dat by default")
+    about = "the same; several: their events by time, each line with its file; -F and --ts-offset after it are of it"
     p.add_argument("-i", dest="inputs", action="append", default=[], metavar="FILE", help=about)
-    p.add_argument("-F", dest="filter", action=_Filter, metavar="FILTER", help="only these: 'EVENT: FIELD == VALUE'")
-    p.add_argument("-v", dest="negative", action=_Filter, nargs=0, help="not those of the -F after it")
+    p.add_argument("-F", dest="filter", action=_OfFile, metavar="FILTER", help="only these: 'EVENT: FIELD == VALUE'")
+    p.add_argument("-v", dest="negative", action=_OfFile, nargs=0, help="not those of the -F after it")
     p.add_argument("-T", dest="filters", action="store_true", help="only say what the filters are")
     p.add_argument("--cpu", metavar="LIST", help="only on these CPUs: 0,2-3")
     p.add_argument("-I", dest="no_hardirq", action="store_true", help="not what happened in interrupts")
@@ -79,7 +89,7 @@ def parser(command: str = "report") -> Parser:
     p.add_argument("-t", dest="nanoseconds", action="store_true", help="times with nine digits")
     p.add_argument("-w", dest="wakeups", action="store_true", help="how long woken tasks waited")
     p.add_argument("-q", dest="quiet", action="store_true", help="no warnings")
-    p.add_argument("-V", dest="verbose", action="store_true", help="(there is nothing more to say)")
+    p.add_argument("-V", "--verbose", dest="verbose", action="store_true", help="(there is nothing more to say)")
     _times(p)
     for name, flag, about in _INSTEAD:
         p.add_argument(flag, dest=name, action="store_true", help=about)
@@ -88,8 +98,8 @@ def parser(command: str = "report") -> Parser:
 
 def _times(p: Parser) -> None:
     p.add_argument("--ts-diff", action="store_true", help="how long after the event before")
-    p.add_argument("--ts-offset", type=int, default=0, metavar="NS", help="added to all times")
-    p.add_argument("--ts2secs", type=int, default=0, metavar="HZ", help="times count so many a second")
+    p.add_argument("--ts-offset", type=int, action=_OfFile, default=[], metavar="NS", help="added to all times")
+    p.add_argument("--ts2secs", type=int, action=_OfFile, default=[], metavar="HZ", help="times count so many a second")
     p.add_argument("--ts-check", action="store_true", help="say where a CPU's time goes backwards")
     p.add_argument("--nodate", action="store_true", help="the clock's times, not those of day")
     p.add_argument("--raw-ts", action="store_true", help="times as they were recorded")
@@ -97,6 +107,7 @@ def _times(p: Parser) -> None:
 
 
 _INSTEAD = (
+    ("page_size", "-p", "only say how large pages are"),
     ("endian", "-e", "only say the byte order"),
     ("functions", "-f", "only list functions and their addresses"),
     ("printk", "-P", "only list formats of trace_printk"),
@@ -116,8 +127,8 @@ def parse(command: str, argv: Sequence[str]) -> argparse.Namespace:
         name = word.partition("=")[0]
         if name in REFUSED:
             raise UsageError(f"probescope ftrace report has no {name}", hints=[REFUSED[name]])
-    args = parser(command).parse_intermixed_args(list(argv))
-    args.inputs = [*args.inputs, *([args.file] if args.file else [])] or ["trace.dat"]
+    args = parser(command).parse_intermixed_args([w for w in argv if not _LEVEL.fullmatch(w)])
+    args.inputs = [*args.inputs, *args.files] or ["trace.dat"]
     args.input = args.inputs[0]
     if args.wakeups and len(args.inputs) > 1:
         raise UsageError("-w is of one file", hints=["probescope latency sched:sched_waking to sched:sched_switch"])
@@ -153,8 +164,8 @@ def main(command: str, argv: list[str]) -> int:
             from probescope.cli import ftrace_facts
 
             return max([ftrace_facts.told(recording, args) for recording in recordings])
-        made = [_made(recording, args) for recording in recordings]
-        if args.filters:
+        made = [_made(recording, args, i) for i, recording in enumerate(recordings)]
+        if args.filters and (args.wanted or args.unwanted):
             return _filters_told(args)
         if len(recordings) == 1:
             _lines(recordings[0], args, *made[0])
@@ -162,30 +173,41 @@ def main(command: str, argv: list[str]) -> int:
             from probescope.cli.ftrace_several import Shown, merged
 
             names = [os.path.basename(name) for name in args.inputs]
-            merged([Shown(*one) for one in zip(names, recordings, *zip(*made, strict=True), strict=True)], args)
+            offsets = [offset_of(args, i) for i in range(len(names))]
+            columns = (names, recordings, *zip(*made, strict=True), offsets)
+            merged([Shown(*one) for one in zip(*columns, strict=True)], args)
         sys.stdout.flush()
         for name, recording in zip(args.inputs, recordings, strict=True) if not args.quiet else ():
             tell_damage(name, recording.damage, sys.stderr)
     return 0
 
 
-def _made(recording: TraceDat, args: argparse.Namespace) -> tuple[ReportLines, Chooser]:
+def offset_of(args: argparse.Namespace, file: int) -> int:
+    """What is added to a file's times: what was said last; nothing to those that are shown as they were recorded."""
+    given = [0, *_of(args.ts_offset, file, len(args.inputs))]
+    return 0 if args.raw_ts else int(given[-1])
+
+
+def _made(recording: TraceDat, args: argparse.Namespace, file: int) -> tuple[ReportLines, Chooser]:
     """What makes lines of its batches, and what chooses events of them."""
     from probescope.formats.tracedat.options import in_nanoseconds
     from probescope.views.tracecmd.choosing import HARDIRQ, SOFTIRQ, Choice, Chooser
     from probescope.views.tracecmd.filtering import Filters
     from probescope.views.tracecmd.lines import Look, ReportLines
 
-    recording.times = times_of(recording, args)
+    files = len(args.inputs)
+    hz = [0, *_of(args.ts2secs, file, files)][-1]
+    recording.times = times_of(recording, args, hz)
     context = recording.context()
     context.forms = forms(args.options)
-    filters = Filters(args.wanted, args.unwanted, recording.events, context)
+    wanted, unwanted = (_of(given, file, files) for given in (args.wanted, args.unwanted))
+    filters = Filters(wanted, unwanted, recording.events, context)
     without = (HARDIRQ if args.no_hardirq else 0) | (SOFTIRQ if args.no_softirq else 0)
-    choice = Choice(tuple(cpu_list(args.cpu)) if args.cpu else (), without)
-    raw, plain = ("*",) if args.all_raw else _words(args.raw), _words(args.plain)
+    choice = Choice(tuple(cpu_list(args.cpu.replace(":", ","))) if args.cpu else (), without)
+    raw, plain = (".*",) if args.all_raw else _words(args.raw), _words(args.plain)
     look = Look(raw, plain, args.latency, args.ts_diff, args.nanoseconds, not args.no_plugins)
     names = tuple(b.name for b in recording.buffers)
-    ticks = not in_nanoseconds(recording.clock) and not args.ts2secs
+    ticks = not in_nanoseconds(recording.clock) and not hz
     lines = ReportLines(recording.events, context, look, ticks=ticks, buffers=names if len(names) > 1 else ())
     flags = next((f for e in recording.events for f in e.fields if f.name == "common_flags"), None)
     return lines, Chooser(choice, filters or None, flags, context)
@@ -202,7 +224,7 @@ def _lines(recording: TraceDat, args: argparse.Namespace, lines: ReportLines, ch
     out(b"cpus=%d\n" % recording.machine.cpus)
     wakeups = Wakeups(recording.events, lines.context) if args.wakeups else None
     check = Backwards() if args.ts_check else None
-    offset, first = args.ts_offset, True
+    offset, first = offset_of(args, 0), True
     for batch in recording.batches():
         if check:
             check(batch)
@@ -234,7 +256,7 @@ class Backwards:
             self._last[cpu] = time
 
 
-def times_of(recording: TraceDat, args: argparse.Namespace) -> Any:
+def times_of(recording: TraceDat, args: argparse.Namespace, hz: int) -> Any:
     """How recorded times become those that are shown."""
     from probescope.formats.tracedat import options as o
     from probescope.frozen import replace
@@ -245,12 +267,7 @@ def times_of(recording: TraceDat, args: argparse.Namespace) -> Any:
     if args.nodate:
         order = ">" if recording.contents.big else "<"
         times = o.times_of([(n, d) for n, d in recording.contents.options if n != o.DATE], order)
-    if args.ts2secs > 0:
-        shift = 0
-        while shift < 32 and (1_000_000_000 << shift + 1) // args.ts2secs < 1 << 32:
-            shift += 1
-        times = replace(times, mult=(1_000_000_000 << shift) // args.ts2secs, shift=shift)
-    return times
+    return replace(times, hz=hz) if hz > 0 else times
 
 
 def forms(options: Sequence[str]) -> Forms:
@@ -273,6 +290,6 @@ def _words(given: list[str]) -> tuple[str, ...]:
 
 
 def _filters_told(args: argparse.Namespace) -> int:
-    sys.stdout.write("".join(f"{text}\n" for text in args.wanted))
-    sys.stdout.write("".join(f"not {text}\n" for text in args.unwanted))
+    sys.stdout.write("".join(f"{text}\n" for _, text in args.wanted))
+    sys.stdout.write("".join(f"not {text}\n" for _, text in args.unwanted))
     return 0

@@ -25,6 +25,7 @@ class Shown:
     recording: TraceDat
     lines: ReportLines
     choose: Chooser
+    offset: int
 
     def label(self, width: int) -> None:
         """What its lines begin with: its own name, or that of a buffer beside the first."""
@@ -35,14 +36,15 @@ class Shown:
         return max(map(len, (self.name, *(buffer.name for buffer in self.recording.buffers))))
 
     def first_time(self) -> int | None:
-        return next((int(batch.time[0]) for batch in self.recording.batches() if batch.count), None)
+        found = next((int(batch.time[0]) for batch in self.recording.batches() if batch.count), None)
+        return None if found is None else found + self.offset
 
-    def timed(self, offset: int, check: bool) -> Iterator[tuple[int, str]]:
+    def timed(self, aligned: int, check: bool) -> Iterator[tuple[int, str]]:
         backwards = Backwards() if check else None
         for batch in self.recording.batches():
             if backwards:
                 backwards(batch)
-            yield from self.lines.timed(self.choose(moved(batch, offset)))
+            yield from self.lines.timed(self.choose(moved(batch, self.offset - aligned)))
 
 
 def merged(files: Sequence[Shown], args: argparse.Namespace) -> None:
@@ -55,8 +57,8 @@ def merged(files: Sequence[Shown], args: argparse.Namespace) -> None:
         for piece in one.recording.latency():
             out.write(piece.encode("utf-8", "surrogateescape"))
         out.write(f"{one.name:>{width}}: cpus={one.recording.machine.cpus}\n".encode("utf-8", "surrogateescape"))
-    offset = args.ts_offset
+    aligned = 0
     if args.align_ts and not args.raw_ts:
-        offset -= min((t for one in files if (t := one.first_time()) is not None), default=0)
-    for _, line in heapq.merge(*(one.timed(offset, args.ts_check) for one in files), key=itemgetter(0)):
+        aligned = min((t for one in files if (t := one.first_time()) is not None), default=0)
+    for _, line in heapq.merge(*(one.timed(aligned, args.ts_check) for one in files), key=itemgetter(0)):
         out.write(f"{line}\n".encode("utf-8", "surrogateescape"))

@@ -161,15 +161,27 @@ def test_lines(recording):
         usual[1]
         == "           eight-8     [001] d..1.     1.000001: tick:                 n=1 small=-1 name=tick 1 kind=odd"
     )
-    raw = lines(recording, Look(raw=("*",)))
+    raw = lines(recording, Look(raw=(".*",)))
     assert raw[1] == "           eight-8     [001]-0x1     1.000001: tick:                  n=1 small=-1 name=tick 1"
     assert lines(recording, Look(raw=("tick",)))[0].endswith("tick:                  n=0 small=0 name=tick 0")
     late = lines(recording, Look(latency=True))
     assert late[1] == "   eight-8       1d..1.     1.000001: tick:                 n=1 small=-1 name=tick 1 kind=odd"
+    both = lines(recording, Look(raw=(".*",), latency=True))
+    assert both[1] == "   eight-8       1-0x1     1.000001: tick:                  n=1 small=-1 name=tick 1"
     gaps = lines(recording, Look(differences=True, nanoseconds=True))
     assert "1.000000000:          tick:" in gaps[0]
     assert "1.000001000: (+1000)  tick:" in gaps[1]
     assert "2.000021000: (+1000001000) tick:" in gaps[21]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [("tick", True), ("TI.K", True), ("test", True), ("test/tick", True), (r"tick\|tock", True), ("tic", False),
+     ("ti*", False), ("tic*.", True), (r"\(tick\|tock\)", True)],
+)  # fmt: skip
+def test_raw_events_are_named_by_expressions(recording, pattern, meant):
+    """Basic ones without regard to case, of all of an event's or a system's name, as trace-cmd's -r and -n."""
+    assert ("kind=" not in lines(recording, Look(raw=(pattern,)))[0]) == meant
 
 
 def test_differences_of_equal_times():

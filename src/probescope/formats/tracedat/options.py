@@ -65,13 +65,14 @@ class Shift:
 @dataclass(frozen=True, slots=True)
 class Times:
     """From recorded times to nanoseconds: shifts of each CPU (``interpolated`` between samples), then ``* mult >>
-    shift`` of a TSC, then ``offset`` ns."""
+    shift`` of a TSC, or of ``hz`` counts a second, then ``offset`` ns."""
 
     offset: int = 0
     mult: int = 0
     shift: int = 0
     interpolated: bool = False
     shifts: tuple[tuple[Shift, ...], ...] = field(default=())
+    hz: int = 0
 
 
 def text(data: bytes) -> str:

@@ -15,7 +15,10 @@ def corrected(time: Column, cpu: int, times: Times) -> Column:
     """u8 of a CPU's events, wrapping as C does."""
     if cpu < len(times.shifts) and times.shifts[cpu]:
         time = _shifted(time, times.shifts[cpu], times.interpolated)
-    if times.mult:
+    if times.hz:
+        hz, second = np.uint64(times.hz), np.uint64(1_000_000_000)
+        time = time // hz * second + time % hz * second // hz
+    elif times.mult:
         mult, shift = np.uint64(times.mult), np.uint64(times.shift)
         low, high = time & np.uint64(0xFFFFFFFF), time >> np.uint64(32)
         time = (low * mult >> shift) + _scaled(high * mult, 32 - times.shift)

@@ -20,7 +20,7 @@ MOST_SYMBOLS = 1 << 22
 MOST_FORMATS = 1 << 18
 MOST_KEPT = 1 << 16
 #: Without absolute ones: x86 has places of per-CPU variables among them, and 0x7fffffff would be such a function.
-_SYMBOL = re.compile(r"^([0-9a-fA-F]{1,16})[ \t]+[^\sAa][ \t]+(\S{1,512})(?:[ \t]+(\[[^\]\n]{1,64}\]))?", re.MULTILINE)
+SYMBOL = re.compile(r"^([0-9a-fA-F]{1,16})[ \t]+[^\sAa][ \t]+(\S{1,512})(?:[ \t]+(\[[^\]\n]{1,64}\]))?", re.MULTILINE)
 _FORMAT = re.compile(r'^(?:0x)?([0-9a-fA-F]{1,16})[ \t]*:[ \t]*"(.*)"[ \t]*$', re.MULTILINE)
 
 
@@ -36,7 +36,7 @@ class Symbols:
     def _load(self) -> list[int]:
         if self._starts is None:
             found: list[tuple[int, str]] = []
-            for address, name, module in _SYMBOL.findall(self._text):
+            for address, name, module in SYMBOL.findall(self._text):
                 if name[0] != "$" and len(found) < MOST_SYMBOLS:  # ARM's mapping symbols name no functions
                     found.append((int(address, 16), f"{name} {module}" if module else name))
             found.sort(key=lambda pair: pair[0])

@@ -106,12 +106,11 @@ class Filters:
 
 def _means(one: EventFilter, full: str) -> bool:
     system, _, name = full.partition(":")
-    return any(
-        (not s or _matches(s, system)) and (_matches(n, name) or (not s and _matches(n, system))) for s, n in one.events
-    )
+    return any((not s or names(s, system)) and (names(n, name) or (not s and names(n, system))) for s, n in one.events)
 
 
-def _matches(pattern: str, word: str) -> bool:
+def names(pattern: str, word: str) -> bool:
+    """Whether all of a word is what the pattern is for."""
     try:
         return compiled_basic(f"^{pattern}$").search(word) is not None
     except re.error:

@@ -7,12 +7,12 @@ bash-1234    2d..2.         2084.021659: sched_switch:  ...               -l
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from probescope.formats.tracing.print_fmt import Printer, compile_event
 from probescope.formats.tracing.text import Lines, latency
 from probescope.frozen import dataclass
+from probescope.views.tracecmd.filtering import names
 from probescope.views.tracecmd.raw import raw_printer
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ _HERE = "\0"  # where a difference goes: no name and no text has it
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """``raw`` and ``plain``: events (``SYSTEM:EVENT``, either alone, globs) that are shown field by field, and by their
-    own format even if they have a form of their own; ``*`` is all."""
+    """``raw`` and ``plain``: events (``SYSTEM:EVENT``, either alone, regular expressions as those of filters) that are
+    shown field by field, and by their own format even if they have a form of their own; ``.*`` is all."""
 
     raw: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class ReportLines(Lines):
     def __init__(self, events: tuple[EventType, ...], context: Context, look: Look, **options: Any) -> None:
         super().__init__(events, context, nanoseconds=look.nanoseconds, plugins=look.plugins, **options)
         self.look = look
-        self._every_raw = "*" in look.raw
+        self._every_raw = ".*" in look.raw
         self._last: int | None = None
         self._gaps: list[str] = []
         self._gone: set[int] = set()
@@ -103,9 +103,10 @@ class ReportLines(Lines):
         tid -= (tid >> 31) << 32
         cpu, flags, depth = key >> 32 & 0xFFFF, key >> 48 & 0xFF, key >> 56
         name = comm or ("<idle>" if not tid else self.context.comms.get(tid, "<...>"))
-        if self.look.latency:
-            return f"{name[:8]:>8}-{tid:<5d} {cpu:3d}{latency(flags, depth)}"
-        return f"{name:>16}-{tid:<5d} [{cpu:03d}]" + (f"-0x{flags:x}" if self.flags else "")
+        place = f"{name[:8]:>8}-{tid:<5d} {cpu:3d}" if self.look.latency else f"{name:>16}-{tid:<5d} [{cpu:03d}]"
+        if self._every_raw:
+            return place + (f"-0x{flags:x}" if self.flags or self.look.latency else "")
+        return place + latency(flags, depth)
 
     def _migration(self, records: Any) -> list[str] | None:
         return None if self._every_raw else super()._migration(records)
@@ -118,5 +119,4 @@ class ReportLines(Lines):
 
 
 def _named(name: str, patterns: tuple[str, ...]) -> bool:
-    system, _, event = name.partition(":")
-    return any(fnmatchcase(word, p.replace("/", ":", 1)) for p in patterns for word in (name, system, event))
+    return any(names(p.replace("/", ":", 1), word) for p in patterns for word in (name, *name.split(":", 1)))
