@@ -175,7 +175,7 @@ class SymbolTable:
         A symbol without a size reaches to the next one. Of several that cover the address the one that starts last
         wins, and of aliases the best named (global before weak before local, fewest leading underscores).
         """
-        return min((self[i] for i in self.covering(address)), key=_alias_rank, default=None)
+        return min((self[i] for i in self.covering(address)), key=alias_rank, default=None)
 
     def covering(self, address: int) -> list[int]:
         """Rows of the symbols that ``at`` chooses from: all with the same start."""
@@ -275,7 +275,8 @@ def glob_matcher(glob: str) -> Callable[[str], object]:
     return accepts
 
 
-def _alias_rank(s: Symbol) -> tuple[int, int, int]:
+def alias_rank(s: Symbol) -> tuple[int, int, int]:
+    """The least stands for all symbols of one address."""
     return (s.size == 0, _BIND_RANK.get(s.bind, 3), len(s.name) - len(s.name.lstrip("_")))
 
 

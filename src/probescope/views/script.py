@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.frozen import dataclass
 from probescope.model.alike import alike
-from probescope.views.script_parts import NOTHING, NUMBERS
+from probescope.views.script_parts import NOTHING, NUMBERS, packed, unpacked
 from probescope.views.sides import HEAD, Sides
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class ScriptView:
         if "trace" in shown and event.fields:
             columns += self._traces(told, kind, which)
         if "addr" in shown:
-            columns.append(self._numbers(told.batch.numbers["addr"][which], "%16x "))
+            columns.append(self._addresses(told, which, kind, shown))
         for name, form in NUMBERS.items():
             if name in shown and parts.SOURCES.get(name, name) in told.batch.numbers:
                 columns.append(self._numbers(parts.number(told.batch.numbers, name)[which], form))
@@ -211,6 +211,8 @@ class ScriptView:
         if "brstack" in shown:
             out.append(parts.branches(b, which))
         there = shown & recording.events[kind].sampled & b.numbers.keys()
+        if "phys_addr" in there:
+            out.append(self._numbers(b.numbers["phys_addr"][which], "%16x"))
         out += [self._alike(b.numbers[field][which], parts.page) for field in parts.PAGES if field in there]
         told_by_program = kind < len(attrs) and (attrs[kind].type, attrs[kind].config) == parts.BPF_OUTPUT
         if "bpf-output" in shown and b.raw is not None and told_by_program:
@@ -226,10 +228,10 @@ class ScriptView:
         b = told.batch
         pid = b.pid[which] if "pid" in shown else np.zeros(len(which), np.int32)
         # two numbers in one, as fewer are told apart faster
-        columns = [_packed(told.names[which], pid), _packed(b.tid[which], b.cpu[which])]
+        columns = [packed(told.names[which], pid), packed(b.tid[which], b.cpu[which])]
 
         def text(first: int, second: int) -> str:
-            name, pid, tid, cpu = (*_unpacked(first), *_unpacked(second))
+            name, pid, tid, cpu = (*unpacked(first), *unpacked(second))
             return self._one(name, pid, tid, cpu, shown=shown, stacked=stacked)
 
         return self._each(columns, text)
@@ -303,6 +305,23 @@ class ScriptView:
             columns, lambda space, ip, k: " " + self._place(frame(space, ip & (1 << 64) - 1, bool(k)), shown)
         )
 
+    def _addresses(self, told: ToldBatch, which: Column, kind: int, shown: set[str]) -> Cells:
+        """What was accessed: of page faults with what is there."""
+        import numpy as np
+
+        from probescope.views.script_parts import FAULTS
+
+        attrs = getattr(self._told.recording, "attrs", ())
+        found = told.batch.numbers["addr"][which]
+        fault = kind < len(attrs) and (attrs[kind].type, attrs[kind].config) in FAULTS
+        if not fault or not {"sym", "dso"} & shown:
+            return self._numbers(found, "%16x ")
+        data, named = self._told.data, shown - {"srcline"}
+        return self._each(
+            [told.spaces[which], found.view(np.int64)],
+            lambda space, address: worded(data(space, address & (1 << 64) - 1), named) + " ",
+        )
+
     def _stacks(self, told: ToldBatch, which: Column, shown: set[str]) -> list[bytes]:
         assert told.stacks is not None
         numbers = told.stacks[which].tolist()
@@ -326,26 +345,24 @@ class ScriptView:
         known = self._places.get(id(frame))
         if known is not None:
             return known[1]
-        found = f"{frame.address:16x}"
-        if "sym" in shown:
-            offset = f"+{frame.offset:#x}" if "symoff" in shown else ""
-            found += f" {frame.name}{offset}" if frame.name else " [unknown]"
-        if "dso" in shown and not frame.inlined:
-            found += f" ({module_name(frame.module)})"
-        if "srcline" in shown:
-            found += f"\n  {source_line(frame)}"
-        if frame.inlined:
-            found += " (inlined)"
+        found = worded(frame, shown)
         self._places[id(frame)] = frame, found
         return found
 
 
-def innermost(frames: tuple[Frame, ...], most: int) -> tuple[Frame, ...]:
-    """So many functions with frames of their own, and what is inlined into them."""
-    if len(frames) <= most:
-        return frames
-    ends = [i for i, f in enumerate(frames) if not f.inlined][:most]
-    return frames[: ends[-1] + 1] if ends else ()
+def worded(frame: Frame, shown: set[str]) -> str:
+    """An address, and as much of what is there as is asked for."""
+    found = f"{frame.address:16x}"
+    if "sym" in shown:
+        offset = f"+{frame.offset:#x}" if "symoff" in shown else ""
+        found += f" {frame.name}{offset}" if frame.name else " [unknown]"
+    if "dso" in shown and not frame.inlined:
+        found += f" ({module_name(frame.module)})"
+    if "srcline" in shown:
+        found += f"\n  {source_line(frame)}"
+    if frame.inlined:
+        found += " (inlined)"
+    return found
 
 
 def until(frames: tuple[Frame, ...], stop: frozenset[str]) -> tuple[Frame, ...]:
@@ -368,19 +385,6 @@ def changed(fields: set[str], changes: tuple[str, ...]) -> set[str]:
     for change in changes:
         (fields.add if change[0] == "+" else fields.discard)(change[1:])
     return fields
-
-
-def _packed(high: Column, low: Column) -> Column:
-    """Two columns of i4 in one of i8."""
-    import numpy as np
-
-    packed: Column = high.astype(np.int64) << np.int64(32) | low.view(np.uint32)
-    return packed
-
-
-def _unpacked(number: int) -> tuple[int, int]:
-    low = number & 0xFFFFFFFF
-    return number >> 32, low - ((low >> 31) << 32)
 
 
 def _bytes(text: str) -> bytes:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
-NUMBERS = {"weight": "%16d ", "ins_lat": "%16d ", "phys_addr": "%16x "}
+NUMBERS = {"weight": "%16d ", "ins_lat": "%16d "}
 SOURCES = {"ins_lat": "weight"}
 PAGES = ("data_page_size", "code_page_size")
 NOTHING = ("callindent", "ipc", "synth", "metric")
@@ -49,6 +49,8 @@ def number(numbers: Mapping[str, Column], name: str) -> Column:
     return numbers[name]
 
 
+FAULTS = ((1, 2), (1, 5), (1, 6))
+"""PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, _MIN and _MAJ: addresses of others say nothing by symbols."""
 BPF_OUTPUT = (1, 10)
 """PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT: raw bytes of others (the kernel pads them) are not printed."""
 
@@ -103,3 +105,16 @@ def _branch(row: list[int]) -> bytes:
     predicted = "P" if flags & 2 else "M" if flags & 1 else "-"
     rest = f"{'X' if flags & 4 else '-'}/{'A' if flags & 8 else '-'}/{flags >> 4 & 0xFFFF}"
     return f" {start:#x}/{end:#x}/{predicted}/{rest}/ ".encode()
+
+
+def packed(high: Column, low: Column) -> Column:
+    """Two columns of i4 in one of i8."""
+    import numpy as np
+
+    packed: Column = high.astype(np.int64) << np.int64(32) | low.view(np.uint32)
+    return packed
+
+
+def unpacked(number: int) -> tuple[int, int]:
+    low = number & 0xFFFFFFFF
+    return number >> 32, low - ((low >> 31) << 32)

@@ -104,3 +104,20 @@ def test_records_as_they_lie(recorded: Path) -> None:
     ours, theirs = said(OURS, recorded, "-D"), said(("perf",), recorded, "-D")
     assert sum("PERF_RECORD_SAMPLE" in x for x in theirs) > 3
     assert ours == theirs
+
+
+def test_what_page_faults_accessed(tmp_path: Path) -> None:
+    """Variables by their names and modules, and where they lie in memory. Where no symbol reaches, perf names the
+    function before; of several names for one place perf may take another."""
+    path = tmp_path / "perf.data"
+    command = ["perf", "record", "-q", "-c", "1", "-d", "--phys-data", "-e", "page-faults", "-e", "minor-faults"]
+    command += ["-o", str(path), "--", sys.executable, "-c", "import json"]
+    done = subprocess.run(command, capture_output=True, timeout=300, check=False)
+    if done.returncode:
+        pytest.skip(f"perf cannot record that here: {done.stderr.decode()[-200:]}")
+    for fields in ("comm,tid,addr,sym,symoff,dso", "tid,addr,dso", "tid,addr,ip,sym,symoff,dso", "tid,ip,phys_addr"):
+        pairs = list(zip(said(OURS, path, "-F", fields), said(("perf",), path, "-F", fields), strict=True))
+        pairs = [(re.sub(r" \S+(\+0x)", r" ?\1", o), re.sub(r" \S+(\+0x)", r" ?\1", t)) for o, t in pairs]
+        known = [(o, t) for o, t in pairs if "[unknown]" not in o]
+        assert len(known) > 20, fields
+        assert sum(o == t for o, t in known) >= 0.98 * len(known), [x for x in known if x[0] != x[1]][:5]

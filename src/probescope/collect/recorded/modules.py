@@ -10,14 +10,16 @@ cache), among debug files, in the tables saved beside the recording, and, when a
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from collections.abc import Mapping as Dict
 from typing import TYPE_CHECKING
 
 from probescope.collect.recorded.search import Here, Kind, Search
-from probescope.debuginfo.elf import SHT_SYMTAB, ElfFile
+from probescope.debuginfo.elf import PF_X, PT_LOAD, SHT_SYMTAB, ElfFile
 from probescope.debuginfo.elf_names import FunctionNames
 from probescope.debuginfo.elf_source import ReopenedSource
+from probescope.debuginfo.elf_symbols import SHN_LORESERVE, SHN_UNDEF, STT_OBJECT, Symbol, alias_rank
 from probescope.debuginfo.locate import debug_file, in_root
 from probescope.debuginfo.unwind_parts import PartsSource
 from probescope.errors import ElfError, FormatError
@@ -60,6 +62,7 @@ class Module:
         self._index: FrameIndex | None = None
         self._unwound: ElfFile | None = None
         self._inlines: Inlines | None = None
+        self._variables: list[tuple[int, int, str]] | None = None
 
     def at_offset(self, offset: int) -> tuple[str, int] | None:
         """The function's name, as symbol tables have it, and how far behind its start that is."""
@@ -69,6 +72,22 @@ class Module:
             except ElfError:
                 self._known[offset] = None
         return self._known[offset]
+
+    def data_at_offset(self, offset: int) -> tuple[str, int] | None:
+        """The variable that a place lies in, also behind the file's bytes; of code, the function."""
+        try:
+            segments = self.elf.segments() if self.elf is not None else ()
+            held = [s for s in segments if s.type == PT_LOAD and s.offset <= offset < s.offset + s.memsz]
+            if self.elf is None or not held or held[-1].flags & PF_X:
+                return self.at_offset(offset)
+            if self._variables is None:
+                self._variables = _variables(self._tables(self.elf))
+        except ElfError:
+            return None
+        address = offset - held[-1].offset + held[-1].vaddr
+        i = bisect_right(self._variables, (address, 1 << 64)) - 1
+        start, end, name = self._variables[i] if i >= 0 else (0, 0, "")
+        return (name, address - start) if address < end else None
 
     def at_address(self, address: int) -> tuple[str, int] | None:
         """The same by virtual address."""
@@ -179,6 +198,22 @@ class Module:
         if own is None and self.debug is not None:
             own = open_inlines(self.debug.path, "", self.debug)
         return own
+
+
+def _variables(tables: Iterable[SymbolTable]) -> list[tuple[int, int, str]]:
+    """Where each begins and ends, its name: of several for one place, the one that stands for them. Where a size is
+    not told, they end at the next one."""
+    found: dict[int, list[Symbol]] = {}
+    for table in tables:
+        for symbol in table:
+            if symbol.type == STT_OBJECT and SHN_UNDEF < symbol.section < SHN_LORESERVE:
+                found.setdefault(symbol.address, []).append(symbol)
+    starts = sorted(found)
+    out = []
+    for start, after in zip(starts, [*starts[1:], 0], strict=False):
+        symbol = min(found[start], key=alias_rank)
+        out.append((start, start + symbol.size if symbol.size else after, symbol.name))
+    return out
 
 
 class Files:

@@ -112,6 +112,16 @@ class Symbols:
         whole = replace(frame, file=visible(last.file), line=last.line)
         return (*(self._inlined(frame, s) for s in inner), whole)
 
+    def data(self, space: AddressSpace | None, address: int) -> Frame:
+        """The variable at an address of a process, or whatever is there; what has no name there is not ``missing``."""
+        m = space.find(address) if space is not None else None
+        if m is None or space is None or (m.path.startswith(_NO_FILE) and m.path != VDSO):
+            return self._in_kernel(address) if address >> 63 else Frame(address, "", 0, m.path if m is not None else "")
+        offset = address - m.start + m.offset
+        module = self.files.of(m, space.pid)
+        hit = module.data_at_offset(offset) if module is not None else None
+        return Frame(address, self._shown(hit[0]) if hit else "", hit[1] if hit else offset, m.path)
+
     def line(self, space: AddressSpace | None, address: int, *, kernel: bool) -> tuple[str, int]:
         """The source line of an instruction; empty, 0 where it is not known."""
         source = self._source(space, address, kernel)

@@ -135,6 +135,10 @@ class Told:
             found = self._frames[key] = self.symbols.frame(known, address, kernel=kernel)
         return found
 
+    def data(self, space: int, address: int) -> Frame:
+        """What an address of data is called."""
+        return self.symbols.data(self.tasks.spaces[space] if space >= 0 else None, address)
+
     def function(self, address: int) -> tuple[str, int] | None:
         """(function, where it begins) of an address of the kernel, which need not be one of its code."""
         found = self.symbols.kernel.at(address)
