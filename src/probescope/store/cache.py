@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 LIMIT = 10 << 30
 LIMIT_VARIABLE = "PROBESCOPE_STORE_LIMIT"
 ENDS = 4096
+KEY_LENGTH = 32
 SUFFIX = ".duckdb"
 LEVELS = ".lod"
 """Files that are made of a store, and go with it: ``KEY.*.lod``."""
@@ -96,6 +97,13 @@ def store_of(
     evict(home, most, kept)
     _clear_abandoned(home)
     return Kept(kept, built=True)
+
+
+def still_of(store: str, path: str) -> bool:
+    """Whether a store is of the file that is there now, as far as its name tells: those that nobody else has do not.
+    Pipes have given what they had. Raises UsageError where there is no file."""
+    key = os.path.basename(store).removesuffix(SUFFIX)
+    return not is_pipe(path) and (len(key) != KEY_LENGTH or key == _key(path, ""))
 
 
 def _alone(path: str, step: Step, search: Callable[[], Search | None]) -> Kept:
@@ -191,7 +199,7 @@ def _key(path: str, names: str) -> str:
         except OSError as e:
             if one == real:
                 raise UsageError(f"cannot read {path}: {e.strerror}", hints=["perf record -o FILE makes one"]) from e
-    return h.hexdigest()[:32]
+    return h.hexdigest()[:KEY_LENGTH]
 
 
 def _files(real: str) -> list[str]:

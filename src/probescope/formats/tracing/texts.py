@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Show = Callable[[Records], list[str]]
 MOST_KEPT = 1 << 16
+MOST_LENGTH = 1 << 12
 
 
 class Memo(dict[int, str]):
@@ -35,7 +36,9 @@ class Memo(dict[int, str]):
     def __missing__(self, value: int) -> str:
         if len(self) >= MOST_KEPT:
             self.clear()
-        text = self[value] = self._of(value)
+        text = self._of(value)
+        if len(text) <= MOST_LENGTH:  # a recording's own names of flags can be as long as its format
+            self[value] = text
         return text
 
 

@@ -15,13 +15,13 @@ from probescope.store.build.ending import write_ending
 from probescope.store.build.flags import Flags
 from probescope.store.build.interning import CleanTexts, Pool, clean
 from probescope.store.build.interrupts import Interrupts
-from probescope.store.build.kinds import KindBatch, Shape
+from probescope.store.build.kinds import KindBatch, Shape, table_names
 from probescope.store.build.losses import Losses
 from probescope.store.build.people import People
 from probescope.store.build.reading import PerfSource, Piece, Share, Source
 from probescope.store.build.sink import Sink, none
 from probescope.store.build.stacks import Sites
-from probescope.store.schema import BY_NAME, EVENT_TABLE, LOST, SAMPLE
+from probescope.store.schema import EVENT_TABLE, LOST, SAMPLE
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,7 +48,7 @@ class Builder:
         self.losses = Losses()
         self.events, self.first, self.last = 0, -1, -1
         self.counts = np.zeros(len(self.kinds), np.int64)
-        names = _table_names([clean(e.name) for e in self.kinds])
+        names = table_names(clean(e.name) for e in self.kinds)
         self.shapes = {i: Shape(e, names[i]) for i, e in enumerate(self.kinds) if e.fields}
         sampled = isinstance(source, PerfSource)
         self._plain = np.array([sampled and not e.fields for e in self.kinds] or [True])
@@ -234,19 +234,6 @@ class Builder:
                 "weight": numbers["weight"][which].view(np.int64) if "weight" in numbers else none(count),
             },
         )
-
-
-def _table_names(kinds: list[str]) -> list[str]:
-    """Names of tables differ by more than capitals, from each other and from those that all stores have."""
-    taken = set(BY_NAME)
-    out: list[str] = []
-    for kind in kinds:
-        name = kind or "unnamed"
-        while name.lower() in taken:
-            name += "_"
-        taken.add(name.lower())
-        out.append(name)
-    return out
 
 
 def _modes(batch: EventBatch, which: Array) -> Array:

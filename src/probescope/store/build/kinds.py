@@ -10,10 +10,10 @@ from probescope.formats.tracing.fields import Records, is_text
 from probescope.model.recording import Ragged
 from probescope.store.build.sink import NUMBERS
 from probescope.store.columns import Column, Table
-from probescope.store.schema import FIELDS
+from probescope.store.schema import BY_NAME, FIELDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from probescope.model.recording import EventBatch, EventType, Machine, RawField
     from probescope.store.build.interning import CleanTexts, Pool
@@ -134,6 +134,19 @@ class Shape:
         return {name: _values(k, field, item) for name, field, item in self.parts}
 
 
+def table_names(kinds: Iterable[str]) -> list[str]:
+    """Names of tables differ by more than capitals, from each other and from those that all stores have."""
+    taken = set(BY_NAME)
+    out: list[str] = []
+    for kind in kinds:
+        name = kind or "unnamed"
+        while name.lower() in taken:
+            name += "_"
+        taken.add(name.lower())
+        out.append(name)
+    return out
+
+
 def _parts(field: RawField) -> list[tuple[str, int]]:
     """(name, item): -1 where it is one column."""
     if field.dynamic or not 1 < field.count <= MOST_ITEMS or is_text(field) or field.size // field.count not in _SIZES:
@@ -152,7 +165,8 @@ def _free(name: str, taken: set[str]) -> str:
     return found
 
 
-def _numeric(field: RawField, item: int) -> bool:
+def is_number(field: RawField, item: int) -> bool:
+    """Of a part of a ``Shape``: whether its column has numbers."""
     return item >= 0 or not (field.dynamic or field.count or field.size not in _SIZES)
 
 
@@ -162,13 +176,13 @@ def _width(field: RawField, item: int) -> str:
 
 
 def _type(field: RawField, item: int) -> str:
-    if not _numeric(field, item):
+    if not is_number(field, item):
         return "VARCHAR"
     return "BOOLEAN" if field.declared in {"bool", "_Bool"} else NUMBERS[_width(field, item)]
 
 
 def _values(k: KindBatch, field: RawField, item: int) -> Array:
-    if _numeric(field, item):
+    if is_number(field, item):
         numbers = k.item(field.name, item) if item >= 0 else k.records.field(field).view(np.int64)
         return numbers != 0 if field.declared in {"bool", "_Bool"} else numbers.astype(_width(field, item))
     if is_text(field):

@@ -9,7 +9,7 @@ from probescope.errors import UsageError
 from probescope.store.columns import quoted
 from probescope.store.schema import FIELDS
 from probescope.views.timeline.answers.finding import track_of
-from probescope.views.timeline.answers.listing import shown
+from probescope.views.timeline.answers.listing import shown, table_of
 from probescope.views.timeline.answers.stacks import stack_of
 from probescope.views.timeline.opened import Opened, Ticket
 from probescope.views.timeline.protocol import Reply
@@ -45,7 +45,7 @@ def answer_detail(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Re
     row = _row(opened, kind, number, ticket)
     pairs = [[n, _said(opened, n, v)] for n, v in row.items() if n not in _SKIPPED and v is not None]
     if kind in ("event", "sample"):
-        pairs += _fields(opened, str(row["kind_name"]), int(row["id" if kind == "event" else "event"]), ticket)
+        pairs += _fields(opened, row, int(row["id" if kind == "event" else "event"]), ticket)
     head = {
         "title": row["title"] or kind,
         "pairs": [*_who(row), *pairs],
@@ -112,11 +112,13 @@ def duration(ns: float) -> str:
     return f"{ns:.0f} ns"
 
 
-def _fields(opened: Opened, kind: str, number: int, ticket: Ticket) -> list[list[str]]:
-    if kind not in opened.asked.tables:
+def _fields(opened: Opened, row: Row, number: int, ticket: Ticket) -> list[list[str]]:
+    table = table_of(opened, opened.shown[row["recording"]], (row["kind"], str(row["kind_name"])))
+    if table is None:
         return []
     own = {c.name for c in FIELDS} | {"recording"}
-    rows = opened.asked.query(f"select * from {quoted(kind)} where event = ?", [number], ticket.cursor()).all()
+    sql = f"select * from {quoted(table.name)} where event = ?"
+    rows = opened.asked.query(sql, [number], ticket.cursor()).all()
     return (
         [[n.removeprefix("field_"), shown(v)] for n, v in rows[0].items() if n not in own and v is not None]
         if rows

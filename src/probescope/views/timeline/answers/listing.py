@@ -10,8 +10,8 @@ import numpy as np
 from probescope.errors import LimitError
 from probescope.formats.tracing.text import latency
 from probescope.frozen import dataclass
-from probescope.store.columns import quoted
-from probescope.store.schema import FIELDS
+from probescope.store.columns import Table, quoted
+from probescope.store.schema import BY_NAME, FIELDS
 from probescope.views.timeline.answers.wording import words_of
 from probescope.views.timeline.filters.sql import condition
 from probescope.views.timeline.opened import Opened, Shown, Ticket
@@ -138,28 +138,34 @@ def event_rows(opened: Opened, ids: Sequence[int], ticket: Ticket) -> list[list[
     return out
 
 
+def table_of(opened: Opened, one: Shown, kind: tuple[int, str]) -> Table | None:
+    """Of the fields of a kind of a recording. Kinds may share their name with each other, or with a table of all."""
+    number, name = kind
+    words = words_of(opened, one)
+    called = words.table(number - one.base.get("event_kind", 0), name) if words is not None else None
+    called = called or name
+    return None if called in BY_NAME else opened.asked.tables.get(called)
+
+
 def _infos(opened: Opened, one: Shown, kind: tuple[int, str], ids: Sequence[int], ticket: Ticket) -> dict[int, str]:
     """Of events of one kind of one recording, by their numbers: as the kernel words them, or their fields."""
-    number, name = kind
-    if name not in opened.asked.tables:
-        return {}
-    names = [c.name for c in opened.asked.tables[name].columns if c.name not in _OWN]
-    if not names:
+    table = table_of(opened, one, kind)
+    names = [c.name for c in table.columns if c.name not in _OWN] if table is not None else []
+    if table is None or not names:
         return {}
     sql = (
         f"select x.event, x.cpu, t.tid, {', '.join('x.' + quoted(n) for n in names)}"
-        f" from {quoted(name)} x left join thread t using (utid)"
+        f" from {quoted(table.name)} x left join thread t using (utid)"
         " where x.event between $low and $high and x.event in (select unnest($ids))"
     )
     found = opened.asked.query(sql, {"low": min(ids), "high": max(ids), "ids": list(ids)}, ticket.cursor())
     rows = list(found.tuples())
     words = words_of(opened, one)
-    if words is not None:
-        keys = ("cpu", "tid", *names)
-        values = [dict(zip(keys, (r[1] or 0, r[2] or 0, *r[3:]), strict=True)) for r in rows]
-        texts = words.texts(number - one.base.get("event_kind", 0), name, values)
+    number = kind[0] - one.base.get("event_kind", 0)
+    if words is not None and words.table(number, kind[1]) is not None:
+        texts = words.texts(number, names, [r[1:] for r in rows], MOST_INFO)
         if texts is not None:
-            return {r[0]: text[:MOST_INFO] for r, text in zip(rows, texts, strict=True)}
+            return {r[0]: text for r, text in zip(rows, texts, strict=True)}
     if names[-1] in ("text", "text_") and str(one.row["format"]).startswith("text"):
         return {r[0]: str(r[-1])[:MOST_INFO] for r in rows}  # the line that the fields before it were read from
     return {r[0]: info(names, r[3:]) for r in rows}
