@@ -77,7 +77,7 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
 TAKEN: Mapping[str, Mapping[str, bool]] = {
     "record": {"--vmlinux": True},
     "stat": {
-        "--no-merge": False, "--no-csv-summary": False, "--scale": False, "--hybrid-merge": False,
+        "--no-merge": False, "--scale": False, "--hybrid-merge": False,
         "--metric-no-group": False, "--metric-no-merge": False,
     },
     "top": {

@@ -97,6 +97,7 @@ def _besides(p: Parser) -> None:
     p.add_argument("--pre", metavar="COMMAND", help="for the shell, before each run")
     p.add_argument("--post", metavar="COMMAND", help="for the shell, after each run")
     p.add_argument("--summary", action="store_true", help="with -I: sums at the end")
+    p.add_argument("--no-csv-summary", action="store_true", help="with -x: sums without the word summary before them")
     p.add_argument("--interval-clear", action="store_true", help="with -I: clear the screen before each")
     p.add_argument("-B", "--big-num", action="store_true", help="thousands apart, as the locale has it (so it is)")
     p.add_argument("--no-big-num", action="store_true", help="digits alone")

@@ -41,7 +41,7 @@ class Shown:
             self._out.write("\x1b[H\x1b[2J")
             self._headed = False
         if not self._headed and not self._json and self._args.field_separator is None and not self._args.metric_only:
-            self._out.write(view.interval_heading(self._units))
+            self._out.write(view.interval_heading(self._units, _apart_by(self._args, self._request)))
         self._runs = [snapshot]
         self._all.append(snapshot) if self._args.summary else None
         at = snapshot.at_ns / 1e9
@@ -76,7 +76,8 @@ class Shown:
             self._out.write("".join(view.jsonl(r, runs=runs) for r in found))
             return
         if self._args.field_separator is not None:
-            self._out.write("".join(view.csv(r, self._args.field_separator, runs=runs) for r in found))
+            summary = bool(self._all) and not self._args.no_csv_summary
+            self._out.writelines(view.csv(r, self._args.field_separator, runs=runs, summary=summary) for r in found)
             return
         self._out.write(view.heading(self._whom(), runs))
         self._out.write("".join(view.text(r, grouped=self._grouped, units=self._units) for r in found))
@@ -155,13 +156,26 @@ def _aggregation(args: argparse.Namespace, request: StatRequest) -> Aggregation:
     """How readings are put together, what the rows are called, and their order."""
     from probescope.cli import stat_groups as groups
 
+    match _apart_by(args, request):
+        case "cpu":
+            return groups.by_cpu(
+                frozenset(
+                    i
+                    for i, c in enumerate(request.counters)
+                    if any(t.name == "percore" and t.value != "0" for t in c.terms)
+                )
+            )
+        case "thread":
+            return groups.by_thread()
+        case "":
+            return groups.all_together()
+        case place:
+            return groups.by_place(place, request.cpus)
+
+
+def _apart_by(args: argparse.Namespace, request: StatRequest) -> str:
     if args.no_aggr and request.cpus:
-        summed = frozenset(
-            i for i, c in enumerate(request.counters) if any(t.name == "percore" and t.value != "0" for t in c.terms)
-        )
-        return groups.by_cpu(summed)
-    if args.per == "thread":
-        return groups.by_thread()
-    if args.per in {"core", "die", "socket", "node"} and request.cpus:
-        return groups.by_place(args.per, request.cpus)
-    return groups.all_together()
+        return "cpu"
+    if args.per == "thread" or (args.per and request.cpus):
+        return str(args.per)
+    return ""

@@ -142,16 +142,27 @@ def _runs(elapsed: Sequence[float], mean: float, digits: int) -> str:
     return f"{out}\n{margin}# Final result:\n"
 
 
-def interval_heading(units: int = 4) -> str:
-    return f"#           time             counts {'unit':<{units}} events\n"
+_WHOSE = {
+    "cpu": f"{'CPU':<11}",
+    "core": "core            cpus ",
+    "die": "die          cpus ",
+    "socket": "socket cpus ",
+    "node": "node   cpus ",
+    "thread": f"{'comm-pid':>20}      ",
+}
+
+
+def interval_heading(units: int = 4, whose: str = "") -> str:
+    """``whose``: what rows are apart by."""
+    return f"#           time {_WHOSE.get(whose, '')}            counts {'unit':<{units}} events\n"
 
 
 # --- for programs
 
 
-def csv(row: Row, separator: str, *, runs: int = 1, at_s: float = -1.0) -> str:
-    """Fields as perf-stat(1) lists them under CSV FORMAT."""
-    fields: list[str] = [f"{at_s:16.9f}"] if at_s >= 0 else []
+def csv(row: Row, separator: str, *, runs: int = 1, at_s: float = -1.0, summary: bool = False) -> str:
+    """Fields as perf-stat(1) lists them under CSV FORMAT. ``summary``: of all intervals."""
+    fields: list[str] = [f"{at_s:16.9f}"] if at_s >= 0 else [f"{'summary':>16}"] if summary else []
     fields += [p for p in row.prefix.split() if p]
     if row.total.counted:
         fields.append(f"{number(row):.{digits(row)}f}")

@@ -152,6 +152,27 @@ def test_intervals_and_their_sum() -> None:
     assert sum(counts) == whole
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--per-core",),
+        ("--per-die",),
+        ("--per-socket",),
+        ("--per-node",),
+        ("-A",),
+        ("--summary", "-x", ","),
+        ("--summary", "-x", ",", "--per-core"),
+        ("--summary", "-x", ",", "--no-csv-summary"),
+    ],
+    ids=" ".join,
+)
+def test_intervals_look_the_same(args: tuple[str, ...]) -> None:
+    """The heading says what rows are apart by; sums of intervals are told from these in CSV."""
+    ours, theirs = both("-a", "-I", "20", "--interval-count", "1", "-e", "cpu-clock", *args, "sleep", "1")
+    assert len(shape(theirs)) > 1
+    assert shape(ours) == shape(theirs)
+
+
 def test_another_place_to_print_to() -> None:
     for option, expected in (("--log-fd=1", True), ("-q", False)):
         done = subprocess.run(
