@@ -28,8 +28,8 @@ def found_by_glibc(pattern: str, text: str) -> bool | None:
 
 
 PIECES = [*"abAB1_-+?|(){},.*^$[]", r"\(", r"\)", r"\{", r"\}", r"\|", r"\+", r"\?", r"\{1,2\}", r"\{2\}", r"\{,1\}",
-          r"\(a\)", r"\1", "[ab]", "[^a-c]", "[[:digit:]_]", "[[:upper:]]", "[]a]", "[a-]", "[[.-.]b]", r"[\w]",
-          r"\w", r"\W", r"\<", r"\>", r"\b", r"\B", r"\.", r"\*", r"\[", r"\\"]  # fmt: skip
+          r"\{,\}", "[%--]", "[--a]", r"\(a\)", r"\1", "[ab]", "[^a-c]", "[[:digit:]_]", "[[:upper:]]", "[]a]", "[a-]",
+          "[[.-.]b]", r"[\w]", r"\w", r"\W", r"\<", r"\>", r"\b", r"\B", r"\.", r"\*", r"\[", r"\\"]  # fmt: skip
 PATTERNS = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
 TEXTS = st.text(r"abAB1_-+?|(){},.*^$[]\ ", max_size=8)
 
@@ -42,6 +42,11 @@ TEXTS = st.text(r"abAB1_-+?|(){},.*^$[]\ ", max_size=8)
 @example(r"\(*a\)", "*a")
 @example(r"\(^a\|b$\)", "ab")
 @example("a^b$c", "a^b$c")
+@example("[*-a]", "]")
+@example(r"[c-\]", "D")
+@example("[%--]", "-")
+@example(r"a\{,\}b", "aab")
+@example(r"\(a*\)*" + 3000 * "*" + "b", "a")
 def test_as_glibc_finds(pattern: str, text: str) -> None:
     expected = found_by_glibc(pattern, text)
     if expected is None:
@@ -54,3 +59,14 @@ def test_what_glibc_refuses_is_refused(pattern: str) -> None:
     assert found_by_glibc(pattern, "a") is None
     with pytest.raises(re.error):
         compiled_basic(pattern)
+
+
+@pytest.mark.parametrize("pattern", [r"\(" * 5000 + "a" + r"\)" * 5000, "a" + r"\{2\}" * 5000])
+def test_what_is_too_deep_is_refused(pattern: str) -> None:
+    with pytest.raises(re.error):
+        compiled_basic(pattern)
+
+
+def test_stars_of_stars_take_no_longer() -> None:
+    """In Python one in the other would take some 2^5000 steps."""
+    assert compiled_basic("a**\\+*b").search("a" * 5000) is None

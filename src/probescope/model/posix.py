@@ -16,12 +16,15 @@ _SETS = {"w": r"\w", "W": r"\W", "s": r"\s", "S": r"\S"}
 _ANCHORS = {"<": r"\b(?=\w)", ">": r"\b(?<=\w)", "`": r"\A", "'": r"\Z", "b": r"\b", "B": r"(?!\b)"}
 _BRACKET = re.compile(r"\[(\^?)(\]?(?:\[:[a-z]+:\]|\[\.[^\]]\.\]|\[=[^\]]=\]|[^\]])*)\]", re.DOTALL)
 _INSIDE = re.compile(r"\[:([a-z]+):\]|\[[.=]([^\]])[.=]\]|(.)", re.DOTALL)
-_REPEATS = re.compile(r"\*|\\[+?]|\\\{(?:\d{1,5}(?:,\d{0,5})?|,\d{1,5})\\\}")
+_REPEATS = re.compile(r"\*|\\[+?]|\\\{(?:\d{1,5}(?:,\d{0,5})?|,\d{0,5})\\\}")
 
 
 def compiled_basic(pattern: str) -> re.Pattern[str]:
     """To be looked for anywhere in a text, without regard to case. Raises re.error."""
-    return re.compile(basic(pattern), re.IGNORECASE | re.DOTALL)
+    try:
+        return re.compile(basic(pattern), re.IGNORECASE | re.DOTALL)
+    except RecursionError:
+        raise re.error("groups or repeats too deep in each other", pattern) from None
 
 
 def basic(pattern: str) -> str:
@@ -72,6 +75,8 @@ class _Translation:
             self.atom = len(self.out)
             self.out.append(re.escape(repeat[0].removeprefix("\\")))
             return repeat.end()
+        if self.out[-1] == ")*" and repeat[0] in {"*", r"\+", r"\?"}:  # the same, and for Python one in the other takes
+            return repeat.end()  # exponential time
         self.out.insert(self.atom, "(?:")
         self.out.append(")" + repeat[0].replace("\\", ""))
         return repeat.end()
@@ -116,9 +121,16 @@ def _bracket(pattern: str, at: int) -> tuple[str, int]:
     found = _BRACKET.match(pattern, at)
     if not found:
         raise re.error("a bracket that is not closed", pattern, at)
-    parts = []
-    for name, element, plain in _INSIDE.findall(found[2]):
+    items = _INSIDE.findall(found[2])
+    parts: list[str] = []
+    for i, (name, element, plain) in enumerate(items):
         if name and name not in _CLASSES:
             raise re.error(f"no class of characters is named {name}", pattern, at)
-        parts.append(_CLASSES[name] if name else plain if plain == "-" else re.escape(element or plain))
+        between = plain == "-" and 0 < i < len(items) - 1 and parts[-1] != "-"  # a range, unless it ends one
+        parts.append(_CLASSES[name] if name else "-" if between else re.escape(_upper(element or plain)))
     return f"[{found[1]}{''.join(parts)}]", found.end()
+
+
+def _upper(one: str) -> str:
+    r"""Capitals, which are what glibc compares: ``[c-\]`` starts at C, and ``]`` is none of ``[*-a]`` (REG_ICASE)."""
+    return one.upper() if one.isascii() else one
