@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from argparse import Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from probescope.cli.parsing import Parser
 from probescope.cli.symbols import add_symbols
@@ -24,6 +24,16 @@ EXAMPLES = """examples:
   probescope diff -c ratio -p before.data after.data later.data
 """
 
+
+class Table(NamedTuple):
+    """Weights of rows, and of all; ``kind``: the event's type and number in perf_event_attr, where it has these."""
+
+    rows: Rows
+    whole: int
+    kind: tuple[int, int] | None
+
+
+TRACEPOINT = 2
 _WEIGHT = re.compile(r"-?\d{1,9}", re.ASCII)
 
 
@@ -63,7 +73,7 @@ def main(argv: list[str]) -> int:
     if not names:
         raise FormatError("there are no such samples in it", file=files[0])
     for i, name in enumerate(names):
-        each = [t.get(name, ({}, 0)) for t in tables]
+        each = [_of(name, next(t for t in tables if t)[name].kind, t) for t in tables]
         if args.format == "json":
             _json(name, each, look)
             continue
@@ -71,6 +81,13 @@ def main(argv: list[str]) -> int:
             _heading(name, files, first=i == 0)
         _text(each, look)
     return 0
+
+
+def _of(name: str, kind: tuple[int, int] | None, tables: dict[str, Table]) -> Table:
+    """The event of this name, or the one that is the same but for its modifiers: ``cycles`` and ``cycles:u``. Numbers
+    of tracepoints are each machine's own."""
+    same = (t for t in tables.values() if kind is not None and t.kind == kind and kind[0] != TRACEPOINT)
+    return tables.get(name) or next(same, Table({}, 0, kind))
 
 
 def _files(named: list[str]) -> list[str]:
@@ -103,8 +120,8 @@ def _look(args: Namespace, files: int) -> Look:
     )
 
 
-def _summed(name: str, args: Namespace, keys: tuple[Key, ...]) -> dict[str, tuple[Rows, int]]:
-    """Of a file, by the event's name: weights of its rows, and of all."""
+def _summed(name: str, args: Namespace, keys: tuple[Key, ...]) -> dict[str, Table]:
+    """Of a file, by the event's name."""
     from probescope.cli.recordings import opened
     from probescope.cli.reports import Report
     from probescope.cli.symbols import search_of
@@ -113,10 +130,14 @@ def _summed(name: str, args: Namespace, keys: tuple[Key, ...]) -> dict[str, tupl
         report = Report(recording, _as_report(args))
         report.read()
         out = {}
+        attrs = getattr(recording.recording, "attrs", ())
         for block in report.blocks:
             if block.sums.samples[0]:
                 rows = report.rows(block)
-                out[block.names[0]] = ({r.values: r.stats[0].own for r in rows.rows}, block.sums.weight[0])
+                attr = attrs[block.kinds[0]] if block.kinds[0] < len(attrs) else None
+                kind = None if attr is None else (attr.type, attr.config)
+                weights = {r.values: r.stats[0].own for r in rows.rows}
+                out[block.names[0]] = Table(weights, block.sums.weight[0], kind)
         recording.tell_damage(sys.stderr)
         _checked(recording, args)
     return out
@@ -149,20 +170,20 @@ def _heading(name: str, files: list[str], *, first: bool) -> None:
         out.write("#\n")
 
 
-def _text(each: list[tuple[Rows, int]], look: Look) -> None:
+def _text(each: list[Table], look: Look) -> None:
     from probescope.views.diff import Diff, joined
 
-    for piece in Diff(joined([rows for rows, _ in each]), [whole for _, whole in each], look).text():
+    for piece in Diff(joined([t.rows for t in each]), [t.whole for t in each], look).text():
         sys.stdout.write(piece)
 
 
-def _json(name: str, each: list[tuple[Rows, int]], look: Look) -> None:
+def _json(name: str, each: list[Table], look: Look) -> None:
     import json
 
     from probescope.views.diff import Diff, joined
 
-    totals = [whole for _, whole in each]
-    lines = joined([rows for rows, _ in each])
+    totals = [t.whole for t in each]
+    lines = joined([t.rows for t in each])
     diff = Diff(lines, totals, look)
     for line in diff.lines():
         data: dict[str, object] = {"event": name}

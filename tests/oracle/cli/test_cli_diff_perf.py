@@ -67,6 +67,18 @@ def test_the_same_text(files: list[str], args: tuple[str, ...], count: int) -> N
     assert any("slow" in line or "work" in line for line in kept[0])
 
 
+def test_one_event_with_other_modifiers(files: list[str]) -> None:
+    """cpu-clock:u of one recording and cpu-clock of another are compared, as perf does."""
+    folder = Path(files[0]).parent
+    record = ["perf", "record", "-q", "-e", "task-clock,cpu-clock", "-F", "1999", "-o", "d.data", "./work", "1500"]
+    subprocess.run(record, check=True, cwd=folder, timeout=300, capture_output=True)
+    words = ("-s", "dso", files[0], str(folder / "d.data"))
+    ours, theirs = run(sys.executable, "-m", "probescope", "diff", *words), run("perf", "diff", *words)
+    mine, other = (next(w for x in text.splitlines() if (w := x.split())[-1:] == ["work"]) for text in (ours, theirs))
+    assert re.fullmatch(r"[+-]\d+\.\d+%", other[1])
+    assert mine == other
+
+
 def test_json(files: list[str]) -> None:
     text = run(sys.executable, "-m", "probescope", "diff", "-f", "json", *files[:2])
     rows = [json.loads(line) for line in text.splitlines()]
