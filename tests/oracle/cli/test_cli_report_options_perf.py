@@ -70,6 +70,8 @@ def both(path: str, *args: str) -> tuple[list[str], list[str]]:
         ("-F", "comm,overhead"),
         ("-F", "sample,comm,dso"),
         ("-U", "-s", "dso"),
+        ("--hierarchy", "-s", "comm,dso,sym", "-n", "--percent-limit", "8"),
+        ("--hierarchy", "-s", "comm,sym", "--percent-limit", "30"),
         ("-U", "-s", "comm", "--comm", "sh,ls", "--percentage", "relative", "-n"),
     ],
     ids=" ".join,

@@ -70,7 +70,12 @@ class Hierarchy(Table):
             if level.row is not None and self._rows.wanted.graph:
                 weight = level.row.stats[0].total if children else level.row.stats[0].own
                 yield from graph.text(self._rows.tree(level.row), weight)
-            waiting += [(below, depth + 1) for below in reversed(self._sorted(level))]
+            below = self._sorted(level)
+            if level.below and not below:
+                room = 0 if separator else INDENT * (len(keys) + depth)
+                room += sum(self._width(s) for s in sums) + 2 * (len(sums) - 1) + 4
+                yield f"{' ' * room}no entry >= {self._look.least:.2f}%\n"
+            waiting += [(b, depth + 1) for b in reversed(below)]
 
     def _cell(self, level: _Level, key: Key) -> str:
         text = printable(level.value.text.lstrip())
