@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from probescope.cli.numbers import whole
 from probescope.cli.parsing import Parser, add_format, cut_command, how_long, process_id
 from probescope.errors import ProbescopeError, UsageError
 from probescope.views.peel.program import STEPS, TOGETHER, Who
@@ -191,8 +192,9 @@ class Peeling:
             return on[0]
         on = ways_on(list(self.panes.values()))
         chosen = [s for s in on if s.function == word]
-        if word.isdigit() and 0 < int(word) <= len(on):
-            chosen = [on[int(word) - 1]]
+        place = whole(word, 1, len(on))
+        if place is not None:
+            chosen = [on[place - 1]]
         if not chosen:
             hints = [f"seen so far: {', '.join(s.function for s in on[:8])}"] if on else [f"steps: {', '.join(STEPS)}"]
             raise UsageError(f"'{word}' is no step, and no caller or callee that was seen", hints=hints)

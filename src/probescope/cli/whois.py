@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from probescope.cli.numbers import whole
 from probescope.cli.parsing import Parser, add_format, how_many, process_id
 from probescope.errors import DwarfError, ElfError, UsageError
 
@@ -237,8 +238,9 @@ def _error(text: str) -> tuple[str, int]:
     from probescope.diagnostics import nearest
 
     word = text.lstrip("-").upper()
-    if word.isdigit() and 0 < int(word) < 4096:
-        return errno.errorcode.get(int(word), word), int(word)
+    known = whole(word, 1, 4095)
+    if known is not None:
+        return errno.errorcode.get(known, word), known
     number = getattr(errno, word, None) if word.isidentifier() else None
     if not isinstance(number, int):
         near = nearest(word, errno.errorcode.values())

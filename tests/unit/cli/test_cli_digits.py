@@ -34,6 +34,13 @@ def test_lists() -> None:
     ]
 
 
+def test_digits_that_are_none_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        raise SystemExit(main(["whois", "--returns", "\N{SUPERSCRIPT TWO}"]))
+    assert ended.value.code == 2
+    assert "is not an error number" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "words",
     ["record -m", "record -D", "record -c", "record -F", "record -z", "record -r", "record --switch-output",

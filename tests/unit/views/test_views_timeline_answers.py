@@ -82,6 +82,15 @@ def test_what_has_no_children_has_none(parent: str, found: Opened) -> None:
     assert tracks(found, parent) == []
 
 
+@pytest.mark.parametrize("of", ["--5", "9" * 5000, "9" * 30, "\N{SUPERSCRIPT TWO}", "c" + "9" * 5000, ""])
+def test_tracks_of_what_is_no_number_are_none(of: str, found: Opened) -> None:
+    for kind in ("thread", "process", "cpu", "sample"):
+        track = f"{kind}:0:{of}"
+        for question in ({"parent": track}, {"ids": [track]}, {"parent": track, "find": "x"}):
+            assert asked(found, "tracks", **question)[0]["ok"]
+        assert asked(found, "select", what="states", tracks=[track], start=0, end=10)[0]["ok"]
+
+
 def test_slices_of_a_cpu_are_those_of_the_table(found: Opened) -> None:
     told = Told(found.names)
     head, arrays = asked(found, "slices", told, track="cpu:0:1", start=0, end=500_000, width=8000)

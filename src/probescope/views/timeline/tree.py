@@ -63,6 +63,7 @@ SORTS: dict[str, Callable[[Track], Any]] = {
 
 
 PLOTS = "group:0:plots"
+MOST_DIGITS = 12
 
 
 class Tree:
@@ -135,6 +136,12 @@ def split(track: str) -> tuple[str, int, str] | None:
     if not colon or not number.isascii() or not number.isdigit() or len(number) > 6:
         return None
     return kind, int(number), of if more else ""
+
+
+def number_of(of: str) -> int | None:
+    """Of a CPU, thread or process; None where it is none."""
+    digits = of.removeprefix("-")
+    return int(of) if digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS else None
 
 
 def _plotted(plot: Plot) -> Track:
@@ -228,9 +235,10 @@ class _Branch:
             return f"group:{self._r}:{plain[kind]}"
         if kind in ("irq", "softirq") or (kind == "sample" and of.startswith("c")):
             return f"cpu:{self._r}:{of.lstrip('c')}"
-        if not of.isascii() or not of.isdigit() or int(of) not in self.threads:
+        number = number_of(of)
+        if number is None or number not in self.threads:
             return ...
-        return f"thread:{self._r}:{of}" if kind != "thread" else f"process:{self._r}:{self.threads[int(of)][1]}"
+        return f"thread:{self._r}:{number}" if kind != "thread" else f"process:{self._r}:{self.threads[number][1]}"
 
     def groups(self, parent: str | None) -> list[Track]:
         depth = int(parent is not None)
@@ -252,11 +260,12 @@ class _Branch:
             }
             found = makers[of]() if of in self._groups else []
             return [replace(t, parent=parent, depth=1 + self._several) for t in found]
-        if not of.isascii() or not of.lstrip("-").isdigit() or len(of) > 12:
+        number = number_of(of)
+        if number is None:
             return []
         makers_of = {"process": self._threads, "thread": self._nested, "cpu": self._of_cpu}
         depth = self._several + (3 if kind == "thread" else 2)
-        return makers_of[kind](int(of), parent, depth) if kind in makers_of else []
+        return makers_of[kind](number, parent, depth) if kind in makers_of else []
 
     # --- groups
 

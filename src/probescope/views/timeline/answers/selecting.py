@@ -15,7 +15,7 @@ from probescope.views.timeline.filters.parse import parse
 from probescope.views.timeline.filters.sql import condition
 from probescope.views.timeline.opened import Opened, Ticket
 from probescope.views.timeline.protocol import Reply
-from probescope.views.timeline.tree import split
+from probescope.views.timeline.tree import number_of, split
 
 Array = np.ndarray[Any, Any]
 
@@ -92,9 +92,9 @@ def _meant(opened: Opened, tracks: list[str]) -> tuple[set[int], set[int]]:
         if kind == "process":
             utids |= {dict(t.more)["utid"] for t in tree(opened).children(track)}
         elif kind in ("cpu", "irq", "softirq") or of.startswith("c"):
-            cpus |= {int(of.lstrip("c"))} if of.isascii() and of.lstrip("c").isdigit() else set()
-        elif kind in ("thread", "syscall", "func", "span", "sample") and of.isascii() and of.isdigit():
-            utids.add(int(of) + base)
+            cpus |= {cpu} if (cpu := number_of(of.lstrip("c"))) is not None else set()
+        elif kind in ("thread", "syscall", "func", "span", "sample") and (utid := number_of(of)) is not None:
+            utids.add(utid + base)
         else:
             utids |= set(_all_threads(opened))
     return utids, cpus
