@@ -33,17 +33,23 @@ def told(recording: TraceDat, args: argparse.Namespace) -> int:
     elif args.printk:
         write_text("".join(_printk(recording.contents.printk)))
     elif args.events:
-        write_text("".join(f"{name}\n" for name in sorted(e.name for e in recording.events[:-1])))
+        write_text("".join(f"{e.name}\n" for e in sorted(recording.events[:-1], key=_by_system)))
     elif args.uname or args.version:
         sys.stdout.write(f"cpus={recording.machine.cpus}\n")
-        for asked, number in ((args.uname, o.UNAME), (args.version, o.VERSION)):
-            texts = [o.text(data) for data in recording.option(number)] if asked else []
-            write_text("".join(f"{text}\n" for text in texts))
+        for name, number in (("uname", o.UNAME), ("version", o.VERSION)):
+            texts = [o.text(data) for data in recording.option(number)]
+            texts = texts or [f" {name} was not recorded in this file"]
+            write_text("".join(f"{text}\n" for text in texts) if getattr(args, name) else "")
     elif args.stat:
         _stat(recording)
     else:
         _cpus(recording, args)
     return code
+
+
+def _by_system(event: EventType) -> tuple[str, str]:
+    system, _, name = event.name.partition(":")
+    return system, name
 
 
 def _functions(text: str) -> Iterator[str]:
@@ -60,8 +66,9 @@ def _printk(text: str) -> list[str]:
     for line in text.splitlines():
         address, colon, shown = line.partition(" : ")
         with suppress(ValueError):
-            found.append((int(address, 16), shown.strip().removeprefix('"').removesuffix('"')) if colon else (0, ""))
-    return [f"{address:x} {shown}\n" for address, shown in sorted(found) if address]
+            shown = shown.strip().removeprefix('"').removesuffix('"').removesuffix("\\n")
+            found.append((int(address, 16), shown) if colon else (0, ""))
+    return [f"{address:016x} {shown}\n" for address, shown in sorted(found) if address]
 
 
 def _endian(recording: TraceDat) -> int:

@@ -12,6 +12,7 @@ from probescope.cli.ftrace_record import parser, record_plan, told
 from probescope.cli.ftrace_report import forms
 from probescope.collect.ftrace.record_plan import BufferPlan, CpuLoss, EventChoice, Recorded
 from probescope.errors import UsageError
+from probescope.formats.tracedat.writer import Head, Pages, write_tracedat
 from probescope.formats.tracing.symbols import Forms
 
 
@@ -173,3 +174,30 @@ def test_times_of_split_are_in_their_order():
     """The other way round there is nothing between them: no file without events."""
     with pytest.raises(UsageError, match="1 is before 9"):
         ftrace.main(["split", "-i", os.devnull, "9", "1"])
+
+
+def test_what_else_a_recording_tells(tmp_path, capsys):
+    """Events by system, then name; addresses with sixteen digits, by address, no types, no ends of lines."""
+    path = tmp_path / "t.dat"
+    kind = 'name: {}\nID: {}\nformat:\n\nprint fmt: "x"\n'
+    formats = {"ftrace": (), "jbd2": (kind.format("a", 301),), "jbd": (kind.format("z", 302), kind.format("b", 303))}
+    head = Head(
+        header_page="\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+        "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+        "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n",
+        compression="none",
+        formats=formats,
+        kallsyms=b"ffffffffc0001000 t g\t[m]\nffffffff81000000 T f\n",
+        printk=b'0xffffffff82000000 : "n=%d\\n"\n0xc0 : "x"\n',
+    )
+    with path.open("wb") as file:
+        write_tracedat(file, head, [Pages("", {0: []})])
+    told = {}
+    for option in ("-E", "-f", "-P", "-p", "--uname"):
+        assert ftrace.main(["report", option, str(path)]) == 0
+        told[option] = capsys.readouterr().out.splitlines()
+    assert told["-E"] == ["jbd:b", "jbd:z", "jbd2:a"]
+    assert told["-f"] == ["ffffffff81000000 f", "ffffffffc0001000 g [m]"]
+    assert told["-P"] == ["00000000000000c0 x", "ffffffff82000000 n=%d"]
+    assert told["-p"][0].startswith("file page size is 4096, and host page size is ")
+    assert told["--uname"] == ["cpus=1", " uname was not recorded in this file"]

@@ -184,6 +184,22 @@ def test_raw_events_are_named_by_expressions(recording, pattern, meant):
     assert ("kind=" not in lines(recording, Look(raw=(pattern,)))[0]) == meant
 
 
+@pytest.mark.parametrize(
+    ("look", "name"),
+    [(Look(), "late"), (Look(raw=("sched",)), "<...>"), (Look(plain=("sched_wak.*",)), "<...>"),
+     (Look(raw=(".*",)), "<...>"), (Look(raw=("irq",)), "late"), (Look(plugins=False), "<...>")],
+)  # fmt: skip
+def test_threads_are_named_by_events_in_their_own_form(look, name):
+    """trace-cmd's handlers of scheduler events tell it names; where they do not print they tell none."""
+    fields = (RawField("comm", "char", 0, 16, False, 16), RawField("pid", "pid_t", 16, 4, True))
+    record = b"late".ljust(16, b"\0") + (77).to_bytes(4, "little")
+    none, tid = np.zeros(2, np.int64), np.array([5, 77])
+    raw = Ragged(np.frombuffer(record * 2, np.uint8), np.arange(2) * 20, np.full(2, 20))
+    batch = EventBatch(2, none, none.view(np.uint64), none, tid, tid, none, raw=raw)
+    made = ReportLines((EventType("sched:sched_wakeup", 1, fields),), Context(), look)
+    assert made.lines(batch)[1].split()[0] == f"{name}-77"
+
+
 def test_differences_of_equal_times():
     """Each from the one before, on whatever CPU; a batch with nothing but losses has none."""
     made = [(0, 1000, 7, 0), (1, 1000, 8, 1), (0, 3000, 7, 2), (1, 3000, 8, 3)]

@@ -257,7 +257,7 @@ class Lines:
         comms = self.context.comms
         first: dict[int, tuple[int, str]] = {}
         for index in np.unique(batch.event).tolist():
-            for pid_name, comm_name in _NAMING.get(self.events[index].name, ()):
+            for pid_name, comm_name in self._naming(index):
                 pid, comm = self.events[index].field(pid_name), self.events[index].field(comm_name)
                 if pid is None or comm is None:
                     continue
@@ -269,6 +269,10 @@ class Lines:
                     if tid and tid not in comms and (tid not in first or place < first[tid][0]):
                         first[tid] = (place, records.subset(np.array([place])).strings(comm)[0])
         return self._named(batch, first) if first else {}
+
+    def _naming(self, index: int) -> tuple[tuple[str, str], ...]:
+        """Fields with a thread and its name."""
+        return _NAMING.get(self.events[index].name, ())
 
     def _named(self, batch: EventBatch, first: dict[int, tuple[int, str]]) -> dict[int, str]:
         out: dict[int, str] = {}

@@ -96,6 +96,12 @@ class ReportLines(Lines):
             self.printers[index] = found
         return found
 
+    def _naming(self, index: int) -> tuple[tuple[str, str], ...]:
+        """Only events that are shown in a form of their own name threads."""
+        name = self.events[index].name
+        usual = not (_named(name, self.look.raw) or _named(name, self.look.plain))
+        return super()._naming(index) if usual else ()
+
     def _head(self, key: int, comm: str = "") -> str:
         if not (self.look.latency or self._every_raw):
             return super()._head(key, comm)

@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 
     Make = Callable[[Records], list[Any]]
 
+_OWN_FORMATS = "ftrace:bprint"
+"""Its arguments are of the format that each record points to; its fields are shown without one."""
+
 
 def raw_printer(event: EventType, context: Context) -> Printer:
-    told = _directives(event, context)
+    told = [] if event.name == _OWN_FORMATS else _directives(event, context)
     template, at = "", 0
     makers: list[Make] = []
     for field in event.fields:
