@@ -124,7 +124,7 @@ class _Lines:
         self._view: ScriptView | None = None
 
     def of(self, batch: ToldBatch) -> bytes:
-        view = self._view = self._view or self._made(batch)
+        view = self._view = self._view or self._made()
         keep = self._keep(batch)
         if self._args.debug_mode:
             return b""
@@ -139,24 +139,23 @@ class _Lines:
         """Of a single event."""
         import numpy as np
 
-        view = self._view = self._view or self._made(batch)
+        view = self._view = self._view or self._made()
         return view.text(batch, np.array([i]))
 
     def close(self) -> None:
         if self._dumps is not None:
             self._dumps.close()
 
-    def _made(self, batch: ToldBatch) -> ScriptView:
+    def _made(self) -> ScriptView:
         from probescope.views.script import Choice, ScriptView
         from probescope.views.sides import KINDS
 
         args = self._args
-        first = int(batch.batch.time[0]) if args.reltime and batch.batch.count else 0
         sides = tuple(k for k in KINDS if getattr(args, f"show_{k}_events"))
         choice = Choice(
             *self._fields,
             nanoseconds=args.ns,
-            start=first,
+            relative=args.reltime,
             max_stack=args.max_stack,
             sides=sides,
             stacks=not args.hide_call_graph,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.frozen import dataclass
 from probescope.model.alike import alike
-from probescope.views.script_parts import NOTHING, NUMBERS, packed, unpacked
+from probescope.views.script_parts import NOTHING, NUMBERS, packed, unpacked, until, worded
 from probescope.views.sides import HEAD, Sides
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ Traces = Callable[["ToldBatch", int, "Column"], "list[Cells]"]
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What is printed. ``fields`` empty: what perf prints by itself for each kind of event, with ``changes`` such as
-    ``+pid`` and ``-cpu``. ``nanoseconds``: nine digits of time. ``start``: ns that are taken from all times.
+    ``+pid`` and ``-cpu``. ``nanoseconds``: nine digits of time. ``relative``: times since the first that is printed.
     ``max_stack``: frames of a stack, the innermost ones (perf's own limit is 127). ``sides``: what else is printed, of
     ``sides.KINDS``. ``stacks``: printed where they were recorded; else where each event was. ``deltas``: times since
     the line before; lines must be asked for in order then. ``stop``: functions behind which stacks end. ``latency``:
@@ -72,7 +72,7 @@ class Choice:
     fields: frozenset[str] = frozenset()
     changes: tuple[str, ...] = ()
     nanoseconds: bool = False
-    start: int = 0
+    relative: bool = False
     max_stack: int = 127
     sides: tuple[str, ...] = ()
     stacks: bool = True
@@ -91,6 +91,7 @@ class ScriptView:
         self._sides = Sides(choice.sides, self._time, head) if choice.sides else None
         self._width = 0
         self._kinds = 0
+        self._start = 0
         self._last = 0
         """The time of the line before."""
 
@@ -105,6 +106,8 @@ class ScriptView:
         if len(events) != self._kinds:
             self._kinds, self._width = len(events), max((len(e.name) for e in events), default=0)
         which = np.arange(batch.count) if keep is None else keep
+        if self._choice.relative and not self._start:
+            self._start = self._first(told, which)
         if self._choice.deltas:
             told = self._since_before(told, which)
         if self._sides is None or not batch.between:
@@ -112,6 +115,15 @@ class ScriptView:
             return b"".join(cells.lines(self._parts(told, piece), len(piece)) for piece in pieces)
         found = cells.each_line(self._parts(told, which), len(which)) if len(which) else []
         return b"".join(self._with_sides(told, found, which))
+
+    def _first(self, told: ToldBatch, which: Column) -> int:
+        """The earliest time that is printed."""
+        times = told.batch.time[which[:1]].tolist()
+        for _, record in told.batch.between if self._sides is not None else ():
+            if record.time and self._sides is not None and self._sides.line(record) is not None:
+                times.append(record.time)
+                break
+        return min(times, default=0)
 
     def _since_before(self, told: ToldBatch, which: Column) -> ToldBatch:
         """With times since what was printed before: each event, and each record that is shown."""
@@ -278,7 +290,7 @@ class ScriptView:
         return out
 
     def _time(self, time: int) -> str:
-        seconds, rest = divmod(time - self._choice.start if time else 0, 1_000_000_000)
+        seconds, rest = divmod(time - self._start if time else 0, 1_000_000_000)
         return f"{seconds:2d}.{rest:09d}" if self._choice.nanoseconds else f"{seconds:5d}.{rest // 1000:06d}"
 
     def _times(self, times: Column) -> list[Cells]:
@@ -287,7 +299,7 @@ class ScriptView:
         from probescope.formats.tracing import cells
 
         long = self._choice.nanoseconds
-        since = times - np.uint64(self._choice.start)
+        since = times - np.uint64(self._start)
         return [*cells.seconds(since, 2 if long else 5, 9 if long else 6), b": "]
 
     # --- places in code
@@ -300,10 +312,19 @@ class ScriptView:
         b = told.batch
         kernel = (b.numbers["misc"][which] & CPUMODE) == KERNEL if "misc" in b.numbers else np.zeros(len(which), "?")
         columns = [told.spaces[which], b.numbers["ip"][which].view(np.int64), kernel]
+        if "srcline" in shown:
+            return self._each(columns, lambda space, ip, k: " " + self._with_line(space, ip, bool(k), shown))
         frame = self._told.frame
         return self._each(
             columns, lambda space, ip, k: " " + self._place(frame(space, ip & (1 << 64) - 1, bool(k)), shown)
         )
+
+    def _with_line(self, space: int, ip: int, kernel: bool, shown: set[str]) -> str:
+        from probescope.frozen import replace
+
+        address = ip & (1 << 64) - 1
+        file, line = self._told.line(space, address, kernel)
+        return worded(replace(self._told.frame(space, address, kernel), file=file, line=line), shown)
 
     def _addresses(self, told: ToldBatch, which: Column, kind: int, shown: set[str]) -> Cells:
         """What was accessed: of page faults with what is there."""
@@ -350,36 +371,6 @@ class ScriptView:
         return found
 
 
-def worded(frame: Frame, shown: set[str]) -> str:
-    """An address, and as much of what is there as is asked for."""
-    found = f"{frame.address:16x}"
-    if "sym" in shown:
-        offset = f"+{frame.offset:#x}" if "symoff" in shown else ""
-        found += f" {frame.name}{offset}" if frame.name else " [unknown]"
-    if "dso" in shown and not frame.inlined:
-        found += f" ({module_name(frame.module)})"
-    if "srcline" in shown:
-        found += f"\n  {source_line(frame)}"
-    if frame.inlined:
-        found += " (inlined)"
-    return found
-
-
-def until(frames: tuple[Frame, ...], stop: frozenset[str]) -> tuple[Frame, ...]:
-    """Up to the first of these functions, and that one."""
-    if not stop:
-        return frames
-    ends = next((i for i, f in enumerate(frames) if f.name in stop), len(frames))
-    return frames[: ends + 1]
-
-
-def source_line(frame: Frame) -> str:
-    """``file.c:12``; where that is not known, how far into its function."""
-    if frame.file:
-        return f"{frame.file.rpartition('/')[2]}:{frame.line}"
-    return f"{frame.name}+{frame.offset}" if frame.name else "??:0"
-
-
 def changed(fields: set[str], changes: tuple[str, ...]) -> set[str]:
     """With what ``+name`` adds and ``-name`` takes away, in their order."""
     for change in changes:
@@ -389,8 +380,3 @@ def changed(fields: set[str], changes: tuple[str, ...]) -> set[str]:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-def module_name(path: str) -> str:
-    """As perf calls it: what is not known is ``[unknown]``."""
-    return path or "[unknown]"

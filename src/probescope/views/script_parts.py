@@ -15,6 +15,7 @@ from probescope.kernel.uapi.perf import REGISTERS
 if TYPE_CHECKING:
     import numpy as np
 
+    from probescope.collect.recorded.symbols import Frame
     from probescope.model.recording import EventBatch, Ragged
 
     Column = np.ndarray[Any, Any]
@@ -118,3 +119,38 @@ def packed(high: Column, low: Column) -> Column:
 def unpacked(number: int) -> tuple[int, int]:
     low = number & 0xFFFFFFFF
     return number >> 32, low - ((low >> 31) << 32)
+
+
+def worded(frame: Frame, shown: set[str]) -> str:
+    """An address, and as much of what is there as is asked for."""
+    found = f"{frame.address:16x}"
+    if "sym" in shown:
+        offset = f"+{frame.offset:#x}" if "symoff" in shown else ""
+        found += f" {frame.name}{offset}" if frame.name else " [unknown]"
+    if "dso" in shown and not frame.inlined:
+        found += f" ({module_name(frame.module)})"
+    if "srcline" in shown:
+        found += f"\n  {source_line(frame)}"
+    if frame.inlined:
+        found += " (inlined)"
+    return found
+
+
+def until(frames: tuple[Frame, ...], stop: frozenset[str]) -> tuple[Frame, ...]:
+    """Up to the first of these functions, and that one."""
+    if not stop:
+        return frames
+    ends = next((i for i, f in enumerate(frames) if f.name in stop), len(frames))
+    return frames[: ends + 1]
+
+
+def source_line(frame: Frame) -> str:
+    """``file.c:12``; where that is not known, how far into its function."""
+    if frame.file:
+        return f"{frame.file.rpartition('/')[2]}:{frame.line}"
+    return f"{frame.name}+{frame.offset}" if frame.name else "??:0"
+
+
+def module_name(path: str) -> str:
+    """As perf calls it: what is not known is ``[unknown]``."""
+    return path or "[unknown]"

@@ -66,6 +66,8 @@ def shape(line: str) -> str:
         ("-F", "+misc,+weight", "-G"),
         ("-F", "tid,event,code_page_size,ins_lat", "-G"),
         ("-d",),
+        ("--reltime", "--comms", "ls", "-G"),
+        ("--reltime", "--ns", "--show-mmap-events", "-G", "-F", "tid,time,event"),
     ],
     ids=" ".join,
 )
@@ -104,6 +106,20 @@ def test_records_as_they_lie(recorded: Path) -> None:
     ours, theirs = said(OURS, recorded, "-D"), said(("perf",), recorded, "-D")
     assert sum("PERF_RECORD_SAMPLE" in x for x in theirs) > 3
     assert ours == theirs
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
+def test_source_lines_without_stacks(tmp_path: Path) -> None:
+    """Of where each event was."""
+    (tmp_path / "work.c").write_text("volatile long n;\nint main(void) {\n  while (n < 200000000)\n    n++;\n}\n")
+    subprocess.run(["cc", "-g", "-O1", "-o", "work", "work.c"], check=True, cwd=tmp_path, timeout=300)
+    command = ["perf", "record", "-q", "-e", "cpu-clock:u", "-o", "perf.data", "./work"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    wanted = ("-F", "ip,sym,srcline", "--comms", "work")
+    texts = [[x for x in said(t, tmp_path / "perf.data", *wanted) if "work.c:" in x] for t in (OURS, ("perf",))]
+    assert len(texts[1]) > 10
+    assert texts[0] == texts[1]
 
 
 def test_what_page_faults_accessed(tmp_path: Path) -> None:
