@@ -132,7 +132,7 @@ def _events(args: argparse.Namespace) -> list[Any]:
     known = Events()
     found = [pair for chosen in known.chosen(args.events) for pair in chosen.events]
     for test in _like(args.events)[1:] if not found else ():
-        found = [(system, name) for system, name in known.all if test(f"{system}:{name}")]
+        found = found or [(system, name) for system, name in known.all if test(f"{system}:{name}")]
     if not found:
         raise known.none_like(args.events)
     if not (args.fields or args.triggers or args.filters):

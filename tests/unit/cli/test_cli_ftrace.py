@@ -201,3 +201,22 @@ def test_what_else_a_recording_tells(tmp_path, capsys):
     assert told["-P"] == ["00000000000000c0 x", "ffffffff82000000 n=%d"]
     assert told["-p"][0].startswith("file page size is 4096, and host page size is ")
     assert told["--uname"] == ["cpus=1", " uname was not recorded in this file"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("sched", ["sched:sched_switch", "sched:sched_waking"]),
+        ("SCHED", ["sched:sched_switch", "sched:sched_waking", "syscalls:sys_enter_sched_yield"]),
+        (r"^irq\|WAK", ["sched:sched_waking", "irq:irq_handler_entry"]),
+        ("^irq|waking", ["sched:sched_waking", "irq:irq_handler_entry"]),
+        ("*:*_entry", ["irq:irq_handler_entry"]),
+    ],
+)
+def test_listed_events(monkeypatch, capsys, pattern, names):
+    """The first reading that means any is taken: a glob, a basic expression as trace-cmd's, an extended one."""
+    known = ["sched:sched_switch", "sched:sched_waking", "irq:irq_handler_entry", "syscalls:sys_enter_sched_yield"]
+    pairs = [tuple(name.split(":")) for name in known]
+    monkeypatch.setattr("probescope.kernel.tracefs.available_events", lambda: pairs)
+    assert ftrace.main(["list", "-e", pattern]) == 0
+    assert capsys.readouterr().out.splitlines() == names
