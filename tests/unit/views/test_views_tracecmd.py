@@ -77,6 +77,8 @@ NUMBERS = range(COUNT)
         ('tick: small =~ "^0xf*[9a]$" && n < 8', [6]),
         (r'tick: name =~ "\"" || n == 2', [2]),
         ("test,ftrace: n == 1 || ip == 5", [1]),
+        ("tick: 5 =~ '5' && n < 2", [0, 1]),
+        ("tick: name && n < 2", [0, 1]),
         ("test,ftrace: !(ip == 5) && n < 2", [0, 1]),
     ],
 )
@@ -137,6 +139,9 @@ def test_stacks_come_with_events_that_are_shown():
         ("tick: " + "!" * 3000 + "n", "too deeply", "^"),
         ("tick: name =~ '['", "in '['", ""),
         ("tick: n == 09", "octal", "^"),
+        ("tick: name + 1 == 2", "counted with texts: name", ""),
+        ("tick: -COMM", "counted with texts: COMM", ""),
+        ("tick: n & 'x'", "counted with texts: x", ""),
         ("tick: n == 99999999999999999999", "64 bits", "^"),
         ("test,ftrace: nn == 1", "no field nn", "did you mean n"),
     ],

@@ -150,7 +150,7 @@ class _Test:
 
     def _truth(self, node: Node) -> Make:
         made = self._made(node)
-        return (lambda _: False) if made is None else lambda x: np.asarray(made(x)) != 0
+        return (lambda _: False) if made is None else lambda x: _true(made(x))
 
     def _made(self, node: Node) -> Make | None:
         if isinstance(node, Value):
@@ -162,7 +162,7 @@ class _Test:
             truth = self._truth(node.of)
             return lambda x: ~np.asarray(truth(x))
         if isinstance(node, Unary):
-            of = self._made(node.of)
+            of = self._counted(node.of)
             if of is None:
                 return None
             return lambda x: ~_number(of(x)) if node.op == "~" else -_number(of(x)).view(np.int64)
@@ -174,14 +174,27 @@ class _Test:
             return (lambda x: one(x) & other(x)) if node.op == "&&" else lambda x: one(x) | other(x)
         if node.op in {"=~", "!~"}:
             return self._regex(node)
+        if node.op not in _COMPARE:
+            return self._counting(node.op, self._counted(node.left), self._counted(node.right))
         word = node.right  # COMM == bash
-        bare = node.op in _COMPARE and isinstance(word, Name) and self._unknown(word)
+        bare = isinstance(word, Name) and self._unknown(word)
         left, right = self._made(node.left), self._made(Value(word.text) if bare and isinstance(word, Name) else word)
         if left is None or right is None:
             return None
-        if node.op in _COMPARE:
-            return self._comparison(node, left, right)
-        return lambda x: _counted(node.op, left(x), right(x))
+        return self._comparison(node, left, right)
+
+    def _counting(self, op: str, left: Make | None, right: Make | None) -> Make | None:
+        return None if left is None or right is None else lambda x: _counted(op, left(x), right(x))
+
+    def _counted(self, node: Node) -> Make | None:
+        """Of what is counted with. Raises UsageError for a text."""
+        name = node.text if isinstance(node, Name) else ""
+        field = self._event.field(name)
+        text = is_text(field) if field else name == "COMM" or isinstance(getattr(node, "value", 0), str)
+        if text:
+            what = f"nothing is counted with texts: {name or getattr(node, 'value', '')}"
+            raise UsageError(f"the filter cannot be used: {what}", hints=[self._filter.text])
+        return self._made(node)
 
     def _comparison(self, node: Binary, left: Make, right: Make) -> Make:
         def compared(x: _Rows) -> Any:
@@ -207,10 +220,8 @@ class _Test:
 
         def matched(x: _Rows) -> Any:
             values = left(x)
-            texts = values if _is_text(values) else self._texts(node.left, values)
-            return np.array(
-                [(pattern.search(str(v)) is not None) == wanted for v in np.asarray(texts, object)], np.bool_
-            )
+            texts = np.atleast_1d(np.asarray(values if _is_text(values) else self._texts(node.left, values), object))
+            return np.array([(pattern.search(str(v)) is not None) == wanted for v in texts], np.bool_)
 
         return matched
 
@@ -262,6 +273,11 @@ def _column(field: RawField) -> Make:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) or np.asarray(value).dtype == object
+
+
+def _true(value: Any) -> Any:
+    """Numbers but 0, and texts that are not empty."""
+    return np.asarray(value, object).astype(bool) if _is_text(value) else np.asarray(value) != 0
 
 
 def _number(value: Any) -> Column:
