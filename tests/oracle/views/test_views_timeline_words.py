@@ -53,7 +53,7 @@ def test_as_trace_cmd_words_them(tmp_path: Path) -> None:
         pytest.skip("needs root")
     path = tmp_path / "trace.dat"
     with path.open("wb") as f:
-        write_tracedat(f, *fresh(SYSTEMS, 8192))
+        write_tracedat(f, *fresh(SYSTEMS, 512))
     text = subprocess.run(["trace-cmd", "report", str(path)], capture_output=True, text=True, check=True).stdout
     theirs = Counter((m[1], m[2].strip()) for m in map(LINE.match, text.splitlines()) if m)
     mine = listed(path)
