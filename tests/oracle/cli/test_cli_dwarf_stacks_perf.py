@@ -152,7 +152,9 @@ def test_signals(tmp_path: Path) -> None:
     for ours, theirs in both(path):
         names = [f.text.split("+")[0] for f in ours]
         if "handler" not in names:
-            assert places(ours) == places(theirs, perfs=True)
+            # while the kernel puts the interrupted registers back, those that it tells are of both
+            returning = "__restore_rt" in names
+            assert returning or places(ours) == places(theirs, perfs=True)
             continue
         handled += 1
         at = names.index("handler")

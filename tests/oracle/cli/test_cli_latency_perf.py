@@ -19,7 +19,8 @@ NEXT = re.compile(r" next_pid=(\d+) next_prio=")
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
     path = tmp_path_factory.mktemp("latency") / "perf.data"
-    command = ["sh", "-c", "ls -lR /usr/share/doc | cat > /dev/null"]  # two that wait for each other
+    # two that wait for each other: a pipe holds 64 kB
+    command = ["sh", "-c", "dd if=/dev/zero bs=1M count=50 status=none | cat > /dev/null"]
     events = ["-e", "sched:sched_waking", "-e", "sched:sched_switch", "-c", "1", "-a"]
     made = [sys.executable, "-m", "probescope", "record", *events, "-o", str(path), "--", *command]
     subprocess.run(made, check=True, capture_output=True, timeout=300)
