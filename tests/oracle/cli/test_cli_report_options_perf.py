@@ -120,10 +120,11 @@ def test_all_fields_of_a_tracepoint(mixed: str) -> None:
 
 
 def test_files_in_memory_by_address(mixed: str) -> None:
-    """A task further in than the one that started it, with its memory in order (perf: also its parent's)."""
+    """A task further in than the one that started it, with its memory in order (perf: also its parent's). perf has
+    tasks in the order of its 256 hash buckets."""
     ours, theirs = both(mixed, "--tasks")
     assert len(theirs) > 4
-    assert ours == theirs
+    assert sorted(ours) == sorted(theirs)
     ours, theirs = both(mixed, "--mmaps")
     assert ours == [x for x in theirs if x in set(ours)]
     assert sum("r-xp" in x for x in ours) > 5
