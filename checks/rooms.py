@@ -29,7 +29,7 @@ SYSTEM_MODULES = {
     "subprocess": {"kernel"},
 }
 #: Never at import time, anywhere: each costs more than the whole start-up budget leaves for it.
-HEAVY_MODULES = {"numpy", "asyncio", "inspect", "typing_extensions", "logging", "multiprocessing", "drgn", "symbolic"}
+HEAVY_MODULES = {"numpy", "asyncio", "inspect", "typing_extensions", "logging", "multiprocessing"}
 POSSESSIVE_GROUPS = (")*+", ")++", ")?+", "(?>")
 #: Modules that work on columns may import numpy, and others may import them inside functions only.
 COLUMN_MODULES = {
