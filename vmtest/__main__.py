@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("command", nargs="+", help="after --")
     test = commands.add_parser("test", help="tests/kernels inside kernels, one boot each")
     test.add_argument("--kernel", nargs="+", default=["6.1", "6.12"])
-    test.add_argument("--timeout", type=float, default=1200, help="seconds for each kernel (default: %(default)s)")
+    test.add_argument("--timeout", type=float, default=2400, help="seconds for each kernel (default: %(default)s)")
     test.add_argument("--results", type=Path, default=suite.ROOT / "build" / "vmtest", help="default: build/vmtest")
     test.add_argument("arguments", nargs="*", help="for pytest, after --")
     fetch = commands.add_parser("fetch", help="download kernels")
