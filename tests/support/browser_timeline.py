@@ -141,7 +141,10 @@ class Timeline:
         return found[:3]
 
     def unfold(self) -> None:
-        """Opens the groups that are on the screen."""
+        """Opens the groups that are on the screen, once those that are open already have their tracks."""
+        self.until(
+            "probescope.app.ui.get().rows.every(r => r.track && !(r.open && r.track.children && !r.node?.children))"
+        )
         self.page.evaluate(
             """() => { const { rows } = probescope.app.ui.get();
             const open = Object.fromEntries(rows.filter(r => r.track?.children).map(r => [r.track.id, true]));
