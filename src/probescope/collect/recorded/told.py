@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from probescope.collect.recorded.along import Along
 from probescope.collect.recorded.pasted import own_names
 from probescope.collect.recorded.search import Here, Search
-from probescope.collect.recorded.stacks import CONTEXT, CONTEXTS, Stacks
+from probescope.collect.recorded.stacks import Stacks
 from probescope.collect.recorded.symbols import Frame, Symbols
 from probescope.collect.recorded.tasks import Tasks
 from probescope.collect.recorded.unwinding import Unwinder
@@ -43,12 +43,6 @@ class ToldBatch:
         return which if keep is None else np.intersect1d(which, keep, assume_unique=True)
 
 
-_KERNEL = -2
-"""The kernel's frames among those of address spaces."""
-KERNEL_MARK, USER_MARK = (1 << 64) - 128, (1 << 64) - 512
-"""PERF_CONTEXT_KERNEL and PERF_CONTEXT_USER of ``CONTEXTS``."""
-
-
 class Told:
     """Goes through a recording once. ``frames`` and ``frame`` remember what they have worked out. ``summed``: samples
     may be given put together, as ``formats.perfdata.reader`` has it. ``share``: only these pieces are made, and of
@@ -67,7 +61,7 @@ class Told:
         self.share: Share | None = None
         self._kernel_maps = -1
         self._frames: dict[tuple[int, int, bool], Frame] = {}
-        self._expanded: dict[int, dict[int, tuple[Frame, ...]]] = {}  # by space, then by address
+        self._expanded = Along(self._frames_of)
         self._chains: dict[int, tuple[Frame, ...]] = {}
 
     def batches(self) -> Iterator[ToldBatch]:
@@ -101,25 +95,11 @@ class Told:
 
     def along(self, space: int, addresses: tuple[int, ...]) -> list[Frame]:
         """The same of addresses with their marks. Frames of one address of a space are the same objects, always."""
-        user, kernel = self._expanded.setdefault(space, {}), self._expanded.setdefault(_KERNEL, {})
-        try:
-            return _told_before(user, kernel, addresses)
-        except KeyError:  # it holds an address that is new, or the kernel's
-            pass
-        out: list[Frame] = []
-        known = user
-        for a in addresses:
-            if a >= CONTEXT:
-                known = kernel if CONTEXTS.get(a, "").endswith("kernel") else user
-                if known is user:
-                    user[a] = ()  # no frame; and what follows is the process's
-                continue
-            found = known.get(a)
-            if found is None:
-                where = self.tasks.spaces[space] if space >= 0 else None
-                found = known[a] = self.symbols.frames(where, a, kernel=known is kernel)
-            out += found
-        return out
+        return self._expanded.of(space, addresses)
+
+    def _frames_of(self, space: int, address: int, kernel: bool) -> tuple[Frame, ...]:
+        where = self.tasks.spaces[space] if space >= 0 else None
+        return self.symbols.frames(where, address, kernel=kernel)
 
     def line(self, space: int, address: int, kernel: bool) -> tuple[str, int]:
         """File and line of an instruction; empty, 0 where they are not known."""
@@ -143,18 +123,6 @@ class Told:
         """(function, where it begins) of an address of the kernel, which need not be one of its code."""
         found = self.symbols.kernel.at(address)
         return None if found is None else (found[0], address - found[1])
-
-
-def _told_before(
-    user: Mapping[int, tuple[Frame, ...]], kernel: Mapping[int, tuple[Frame, ...]], addresses: tuple[int, ...]
-) -> list[Frame]:
-    """Frames of a stack of the process, or of the kernel and then the process. Raises KeyError for all others, and
-    where not all is known."""
-    if addresses[:1] != (KERNEL_MARK,):
-        return list(chain.from_iterable(map(user.__getitem__, addresses)))
-    end = addresses.index(USER_MARK) if USER_MARK in addresses else len(addresses)
-    inner = chain.from_iterable(map(kernel.__getitem__, addresses[1:end]))
-    return [*inner, *chain.from_iterable(map(user.__getitem__, addresses[end:]))]
 
 
 def here() -> Here:

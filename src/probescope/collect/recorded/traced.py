@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from probescope.collect.recorded.along import KERNEL_MARK
 from probescope.collect.recorded.kernel_stacks import NAME, KernelStacks
 from probescope.frozen import replace
 from probescope.model.recording import Damage, EventBatch, EventType, Machine, Named, Ragged, SideRecord
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from probescope.formats.tracing.symbols import Context
 
     Column = np.ndarray[Any, Any]
-
-KERNEL_MARK = (1 << 64) - 128
-"""PERF_CONTEXT_KERNEL of include/uapi/linux/perf_event.h."""
 
 
 class Traced:

@@ -5,22 +5,15 @@ Kept from one table to the next where these are of one recording: ``top`` asks e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from probescope.collect.recorded.stacks import CONTEXT
-from probescope.collect.recorded.told import KERNEL_MARK, USER_MARK
+from probescope.collect.recorded.along import KERNEL_MARK, USER_MARK, Along
 from probescope.views.reporting.keys import Key, Value, label_of, module_of, symbol_of
 
 if TYPE_CHECKING:
     from probescope.collect.recorded.symbols import Frame
     from probescope.collect.recorded.told import Told
-
-_KERNEL = -2
-"""The kernel's addresses among those of address spaces."""
-_OF_KERNEL, _OF_USER, _MARKS = (KERNEL_MARK,), (USER_MARK,), frozenset({KERNEL_MARK, USER_MARK})
-_NONE: Mapping[int, tuple[int, ...]] = {}
 
 Lines = Callable[["Frame", int], tuple[str, str]]
 """Of a frame and its address space: source line and file, as perf report shows them."""
@@ -43,7 +36,7 @@ class Naming:
         self._spots: list[tuple[bool, int]] = []
         self._held: list[Frame] = []  # frames whose identity is a key above
         self._paths: dict[int, tuple[int, ...]] = {}
-        self._labels_at: dict[int, dict[int, tuple[int, ...]]] = {_KERNEL: {}}  # by space, then by address
+        self._expanded = Along(self._labels_at)
         self._alike: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._part_paths: dict[int, tuple[int, ...]] = {}
 
@@ -98,43 +91,13 @@ class Naming:
         found = self._paths.get(stack)
         if found is None:
             space, addresses = self._told.stacks.chains[stack]
-            try:
-                found = self._met(space, addresses)
-            except KeyError:
-                found = self._new(space, addresses)
+            found = tuple(self._expanded.of(space, addresses))
             found = found[: self._most]
             found = self._paths[stack] = self._alike.setdefault(found, found)
         return found
 
-    def _met(self, space: int, addresses: tuple[int, ...]) -> tuple[int, ...]:
-        """Without a step of Python for each address. Raises KeyError where one is new, or after marks of other kinds
-        than the kernel's and the process's."""
-        first = addresses[:1]
-        user = self._labels_at.get(space, _NONE)
-        if first == _OF_USER:
-            return tuple(chain.from_iterable(map(user.__getitem__, addresses[1:])))
-        if first != _OF_KERNEL:
-            raise KeyError(first)
-        end = addresses.index(USER_MARK) if USER_MARK in addresses else len(addresses)
-        inner = map(self._labels_at[_KERNEL].__getitem__, addresses[1:end])
-        return tuple(chain(chain.from_iterable(inner), *map(user.__getitem__, addresses[end + 1 :])))
-
-    def _new(self, space: int, addresses: tuple[int, ...]) -> tuple[int, ...]:
-        """Each address alone, and remembered."""
-        out: list[int] = []
-        mark = 0
-        for address in addresses:
-            if address >= CONTEXT:
-                mark = address
-                continue
-            known = self._labels_at.setdefault(_KERNEL if mark == KERNEL_MARK else space, {})
-            found = known.get(address) if mark in _MARKS else None
-            if found is None:
-                found = self._labels_of(self._told.along(space, (mark, address) if mark else (address,)))
-                if mark in _MARKS:
-                    known[address] = found
-            out += found
-        return tuple(out)
+    def _labels_at(self, space: int, address: int, kernel: bool) -> tuple[int, ...]:
+        return self._labels_of(self._told.along(space, (KERNEL_MARK if kernel else USER_MARK, address)))
 
     def _labels_of(self, frames: Iterable[Frame]) -> tuple[int, ...]:
         known = self._label_of
