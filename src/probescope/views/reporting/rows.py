@@ -111,7 +111,7 @@ class Rows:
         self._common_values: list[tuple[Value, ...]] = []
         self._named_alone = all(wanted.keys[i].name == "comm" for i in self._plain)
         self._by_name: dict[int, int] = {}  # what is common, of groups that differ in the thread's name alone
-        self._choosy = bool(wanted.modules or wanted.symbols or wanted.resolved or wanted.holding)
+        self._choosy = bool(wanted.modules or wanted.symbols or wanted.holding)
         self._tries: dict[int, Trie] = {}
         self._beside: Counter[tuple[int, int, int, int]] = Counter()  # weight of a group's others, by stacks
         self._ends: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -150,10 +150,8 @@ class Rows:
             return
         if w.with_parent and self._parent_of(group) == "[other]":
             return
-        common = self._by_name.get(group.name) if self._named_alone else None
-        if common is None:
-            common = self._by_name[group.name] = self._common(group)
         part = self._naming.part(own, group.mode, group.space)
+        common = self._common(group)
         row = self._row(common, part, len(self.sums.kinds))
         row.named = row.named and (own is None or bool(own.name))
         stats = row.stats[group.event]
@@ -171,10 +169,15 @@ class Rows:
 
     def _common(self, group: Group) -> int:
         """Number of its values of the keys that do not differ along a stack."""
+        known = self._by_name.get(group.name) if self._named_alone else None
+        if known is not None:
+            return known
         values = tuple(self._value(self.wanted.keys[i], group) for i in self._plain)
         found = self._commons.setdefault(values, len(self._commons))
         if found == len(self._common_values):
             self._common_values.append(values)
+        if self._named_alone:
+            self._by_name[group.name] = found
         return found
 
     def _passes(self, frame: Frame) -> bool:
