@@ -10,13 +10,13 @@ columns are all there is.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from probescope.errors import LimitError, ProbescopeError
+from probescope.errors import LimitError, ProbescopeError, UsageError
 from probescope.formats.tracing.directives import MAX_WIDTH
 from probescope.formats.tracing.fields import Records, is_text
 from probescope.formats.tracing.print_fmt import Printer, compile_event
@@ -27,6 +27,7 @@ from probescope.store.build.kinds import Shape, is_number, table_names
 from probescope.store.cache import still_of
 
 if TYPE_CHECKING:
+    from probescope.formats.sniff import AnyRecording
     from probescope.formats.tracing.symbols import Context
     from probescope.model.recording import EventType, RawField
     from probescope.views.timeline.opened import Opened, Shown
@@ -188,18 +189,25 @@ def words_of(opened: Opened, one: Shown) -> Words | None:
 
 def _words(path: str, store: str) -> Words | None:
     from probescope.formats.perfdata.reader import PerfData
-    from probescope.formats.sniff import open_recording
     from probescope.formats.tracedat.reader import TraceDat
 
-    with suppress(ProbescopeError, OSError):
-        if not still_of(store, path):
-            return None
-        with open_recording(path) as recording:
-            if isinstance(recording, TraceDat):
-                return Words(recording.events, recording.context(), plugins=True)
-            if isinstance(recording, PerfData):
-                return Words(recording.events, recording.context(_Names(path, store)), plugins=False)
+    with suppress(ProbescopeError, OSError), _recording(path, store) as recording:
+        if isinstance(recording, TraceDat):
+            return Words(recording.events, recording.context(), plugins=True)
+        if isinstance(recording, PerfData):
+            return Words(recording.events, recording.context(_Names(path, store)), plugins=False)
     return None
+
+
+@contextmanager
+def _recording(path: str, store: str) -> Generator[AnyRecording]:
+    """What the store was made of. Raises ProbescopeError where that cannot be read any more, or is another one now."""
+    from probescope.formats.sniff import open_recording
+
+    if not still_of(store, path):
+        raise UsageError(f"{path} is another recording now")
+    with open_recording(path) as recording:
+        yield recording
 
 
 class _Names:
@@ -217,15 +225,11 @@ class _Names:
     def _opened(self) -> Callable[[int], tuple[str, int] | None]:
         """Where the kernel was mapped is told before the first events."""
         from probescope.formats.perfdata.reader import PerfData
-        from probescope.formats.sniff import open_recording
         from probescope.store.build.reading import PerfSource
 
-        with suppress(ProbescopeError, OSError):
-            if not still_of(self._store, self._path):
-                return lambda _: None
-            with open_recording(self._path) as recording:
-                if isinstance(recording, PerfData):
-                    source = PerfSource(recording, None)
-                    next(source.pieces(), None)
-                    return source.told.function
+        with suppress(ProbescopeError, OSError), _recording(self._path, self._store) as recording:
+            if isinstance(recording, PerfData):
+                source = PerfSource(recording, None)
+                next(source.pieces(), None)
+                return source.told.function
         return lambda _: None
