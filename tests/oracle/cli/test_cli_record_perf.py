@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.perf_lines import without_names
+
 pytestmark = pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
 OURS = (sys.executable, "-m", "probescope")
 #: The shell itself counts, so that there are some samples, however few files there are.
@@ -42,14 +44,8 @@ def recorded(path: Path, *args: str, tool: tuple[str, ...] = OURS) -> str:
 
 
 def shape(line: str) -> str:
-    """Addresses of frames are of the file in older versions of perf, and of memory in newer ones; columns have other
-    widths. Among several names of one place perf's choice is another: what is compared is how far into it. perf makes
-    names for jump tables (``strlen@plt``), and calls memory without a file ``/tmp/perf-PID.map``."""
-    line = re.sub(r"\(/tmp/perf-\d+\.map\)", "(//anon)", line)
-    line = re.sub(r"^\t\s*[0-9a-f]+ ", "\t", line.rstrip())
-    line = re.sub(r"[^ \t]*@plt\+0x[0-9a-f]+ \(", "[unknown] (", line)
-    line = re.sub(r"[^ \t]+(\+0x[0-9a-f]+) \(", r"?\1 (", line)
-    return re.sub(r" +", " ", line)
+    """perf calls memory without a file ``/tmp/perf-PID.map``."""
+    return without_names(re.sub(r"\(/tmp/perf-\d+\.map\)", "(//anon)", line))
 
 
 def same(ours: list[str], theirs: list[str]) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.perf_lines import without_names
+
 pytestmark = [
     pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed"),
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
@@ -40,12 +42,8 @@ def said(tool: tuple[str, ...], path: Path, *words: str) -> list[str]:
 
 
 def shape(line: str) -> str:
-    """Without what is argued elsewhere: widths, addresses of frames (perf 6.1: of the file), names for one place of
-    which there are several, memory without a file, names of threads that have ended."""
-    line = re.sub(r"\(/tmp/perf-\d+\.map\)", "(//anon)", line)
-    line = re.sub(r"^\t\s*[0-9a-f]+ ", "\t", line.rstrip())
-    line = re.sub(r"[^ \t]*@plt\+0x[0-9a-f]+ \(", "[unknown] (", line)
-    line = re.sub(r"[^ \t]+(\+0x[0-9a-f]+) \(", r"?\1 (", line)
+    """Without names of threads that have ended, and memory without a file."""
+    line = without_names(re.sub(r"\(/tmp/perf-\d+\.map\)", "(//anon)", line))
     return re.sub(r" +", " ", re.sub(r"^ *\S* +(?=\d)", "", line))
 
 

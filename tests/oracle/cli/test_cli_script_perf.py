@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.perf_lines import without_names
+
 SAMPLES = Path(os.environ.get("PROBESCOPE_SAMPLES", "/nonexistent"))
 OURS = (sys.executable, "-m", "probescope")
 #: Samples whose text differs for a reason, and which lines are then compared.
@@ -47,16 +49,6 @@ def test_samples_of_others(path: Path) -> None:
     assert [plain(x) for x in lines(*OURS, "script", "-i", str(path))] == expected
 
 
-def shape(line: str) -> str:
-    """Addresses of frames are of the file in older versions of perf, and of memory in newer ones; columns have other
-    widths. Among several names of one place perf's choice is another: what is compared is how far into it. perf makes
-    names for jump tables (``strlen@plt``)."""
-    line = re.sub(r"^\t\s*[0-9a-f]+ ", "\t", line.rstrip())
-    line = re.sub(r"[^ \t]*@plt\+0x[0-9a-f]+ \(", "[unknown] (", line)
-    line = re.sub(r"[^ \t]+(\+0x[0-9a-f]+) \(", r"?\1 (", line)
-    return re.sub(r" +", " ", line)
-
-
 @pytest.fixture
 def perf() -> str:
     found = shutil.which("perf")
@@ -87,7 +79,7 @@ def test_fresh_recordings(perf: str, tmp_path: Path, options: tuple[str, ...]) -
     )
     ours, theirs = (lines(*tool, "script", "--no-inline", "-i", path) for tool in (OURS, (perf,)))
     assert len(theirs) > 5
-    assert [shape(x) for x in ours] == [shape(x) for x in theirs]
+    assert [without_names(x) for x in ours] == [without_names(x) for x in theirs]
 
 
 def test_stacks_left_out(perf: str, tmp_path: Path) -> None:
@@ -97,7 +89,7 @@ def test_stacks_left_out(perf: str, tmp_path: Path) -> None:
     subprocess.run(record, check=True, timeout=300, capture_output=True)
     ours, theirs = (lines(*tool, "script", "-G", "-i", path) for tool in (OURS, (perf,)))
     assert len(theirs) > 5
-    assert [shape(x) for x in ours] == [shape(x) for x in theirs]
+    assert [without_names(x) for x in ours] == [without_names(x) for x in theirs]
 
 
 def test_changed_fields_are_those_of_each_kind(perf: str, tmp_path: Path) -> None:
@@ -108,7 +100,7 @@ def test_changed_fields_are_those_of_each_kind(perf: str, tmp_path: Path) -> Non
     subprocess.run(record, check=True, timeout=300, capture_output=True)
     ours, theirs = (lines(*tool, "script", "-i", path, "-F", "+pid") for tool in (OURS, (perf,)))
     assert any("sched_process_exec: filename=" in x for x in theirs)
-    assert [shape(x) for x in ours] == [shape(x) for x in theirs]
+    assert [without_names(x) for x in ours] == [without_names(x) for x in theirs]
 
 
 SIDES = ("mmap", "task", "switch", "lost", "namespace", "bpf", "cgroup")
@@ -172,6 +164,6 @@ def test_functions_that_events_point_to(tmp_path: Path) -> None:
     subprocess.run(["perf", "record", "-q", "-a", "-o", str(path), *events, "ls", "-l", "/etc"],
                    check=True, stdout=subprocess.DEVNULL)  # fmt: skip
     words = ("script", "-F", "tid,time,event,trace", "-i", str(path))
-    mine, other = ([shape(x).strip() for x in lines(*tool, *words)] for tool in (OURS, ("perf",)))
+    mine, other = ([without_names(x).strip() for x in lines(*tool, *words)] for tool in (OURS, ("perf",)))
     assert any(re.search(r"call_site=\w+\+0x", line) for line in other)
     assert mine == other

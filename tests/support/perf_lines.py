@@ -1,0 +1,18 @@
+"""Lines of perf script, without what two tools may say of one place in two ways."""
+
+from __future__ import annotations
+
+import re
+
+#: What stands before a name: a sample's address (after its event and a colon), or the tab before a frame.
+PLACE = r"^(.*: +[0-9a-f]+ |\t)"
+
+
+def without_names(line: str) -> str:
+    """Addresses of frames are of the file in older versions of perf, and of memory in newer ones. Among several names
+    of one place perf's choice is another: what is compared is how far into it. perf makes names for jump tables
+    (``strlen@plt``). Names of C++ have spaces (``std::basic_istream<char, std::char_traits<char> >::get(char&)``)."""
+    line = re.sub(r"^\t\s*[0-9a-f]+ ", "\t", line.rstrip())
+    line = re.sub(rf"{PLACE}[^\t]*@plt\+0x[0-9a-f]+ \(", r"\1[unknown] (", line)
+    line = re.sub(rf"{PLACE}[^\t]+(\+0x[0-9a-f]+) \(", r"\1?\2 (", line)
+    return re.sub(r" +", " ", line)
