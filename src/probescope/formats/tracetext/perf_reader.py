@@ -128,7 +128,8 @@ class PerfMaking(Making):
         super().add(one)
 
     def _stack(self, one: Entry) -> list[int]:
-        """Addresses with perf's marks; what was inlined at an address belongs to the frame behind it."""
+        """Addresses with perf's marks; what was inlined at an address belongs to the frame behind it. The kernel's frames
+        come first: behind the program's own there is none, however what was found on its stack may look."""
         out: list[int] = []
         kernel: bool | None = None
         inner: list[TextFrame] = []
@@ -136,8 +137,9 @@ class PerfMaking(Making):
             inner.append(f)
             if f.inlined:
                 continue
-            if in_kernel(f) is not kernel:
-                kernel = in_kernel(f)
+            above = kernel is not False and in_kernel(f)
+            if above is not kernel:
+                kernel = above
                 out.append(KERNEL_MARK if kernel else USER_MARK)
             out.append(self._named(-1 if kernel else one.pid, f.address, tuple(inner)))
             inner = []
