@@ -37,8 +37,9 @@ sys.path.insert(0, str(TESTS / "support"))
 #: Folders of tests/ whose tests carry the mark of the same name.
 FOLDER_MARKS = ("live", "kernels", "oracle", "fuzz")
 
-#: With ``pytest -n``: folders whose tests are all in one process, beside others and at once, as they take longest; and
-#: those whose tests share nothing, each file in one process. What traces this machine comes after them, in one process.
+#: With ``pytest -n``: what traces this machine is in one process, the comparisons with others first, as they take longest:
+#: two at once would see each other's probes, programs and samples. Beside it pages are driven, and then runs what shares
+#: nothing, each file in one process.
 FIRST = ("browser", "oracle")
 ALONE = ("conformance", "fuzz", "golden", "property", "unit")
 
@@ -102,7 +103,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
             folder = folder_of(config.rootpath / file)
-            return folder if folder in FIRST else file if folder in ALONE else "this machine"
+            return folder if folder == "browser" else file if folder in ALONE else "this machine"
 
     config.option.loadscopereorder = False
     return Groups(config, log)

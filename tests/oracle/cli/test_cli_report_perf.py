@@ -113,6 +113,11 @@ def test_the_same_text_of_slices_of_time(stacks: str) -> None:
     assert len(text(ours)) > 12
 
 
+def slots(line: str) -> str:
+    """Without names of jump tables' slots, and the width of the column that they are in."""
+    return re.sub(r"\S*@plt", "@plt", re.sub(r"\.{4,}", "...", line)).rstrip()
+
+
 @pytest.mark.parametrize(
     "args",
     [
@@ -131,9 +136,10 @@ def test_the_same_text_of_slices_of_time(stacks: str) -> None:
 )
 def test_the_same_text_of_a_group(group: str, args: tuple[str, ...]) -> None:
     """A group's events beside each other. Of headers without attributes and BPF programs, which perf lists in full; of
-    code without lines (the C library's start files) perf may know none, or line 0."""
+    code without lines (the C library's start files) perf may know none, or line 0. perf names the slots of a jump table
+    in the order of relocations, which is not theirs (objdump's names are ours)."""
     aside = re.compile(r"# event :|# .*(bpf_prog|btf info)|_start\+| :0$")
-    ours, theirs = ([line.rstrip() for line in text(t) if not aside.search(line)] for t in both(group, *args))
+    ours, theirs = ([slots(line) for line in text(t) if not aside.search(line)] for t in both(group, *args))
     assert ours == theirs
     assert ours
 
@@ -193,4 +199,6 @@ def test_json_adds_up(mixed: str) -> None:
         if row.get("event") == "cpu-clock":
             shares[row["comm"]] = shares.get(row["comm"], 0) + row["percent"]
     table = {r[3]: float(r[0]) for r in rows(ours.split("event 'cpu-clock'")[1].split("# Samples")[0])}
-    assert {k: round(v) for k, v in shares.items()} == {k: round(v) for k, v in table.items()}
+    assert shares.keys() == table.keys()
+    for name, share in shares.items():  # both are sums of what was rounded to hundredths
+        assert share == pytest.approx(table[name], abs=0.01 * (1 + len(done.stdout.splitlines())))
