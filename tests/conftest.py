@@ -37,9 +37,9 @@ sys.path.insert(0, str(TESTS / "support"))
 #: Folders of tests/ whose tests carry the mark of the same name.
 FOLDER_MARKS = ("live", "kernels", "oracle", "fuzz")
 
-#: With ``pytest -n``: what traces this machine is in one process, the comparisons with others first, as they take longest:
-#: two at once would see each other's probes, programs and samples. Beside it pages are driven, and then runs what shares
-#: nothing, each file in one process.
+#: With ``pytest -n``: what traces this machine is in one process, comparisons with others first, as they take longest:
+#: two at once would see each other's probes, programs and samples. Beside it pages are driven, and then runs what
+#: shares nothing, each file in one process.
 FIRST = ("browser", "oracle")
 ALONE = ("conformance", "fuzz", "golden", "property", "unit")
 
