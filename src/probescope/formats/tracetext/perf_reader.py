@@ -128,8 +128,8 @@ class PerfMaking(Making):
         super().add(one)
 
     def _stack(self, one: Entry) -> list[int]:
-        """Addresses with perf's marks; what was inlined at an address belongs to the frame behind it. The kernel's frames
-        come first: behind the program's own there is none, however what was found on its stack may look."""
+        """Addresses with perf's marks; what was inlined at an address belongs to the frame behind it. The kernel's
+        frames come first: behind the program's own there is none, however what was found on its stack may look."""
         out: list[int] = []
         kernel: bool | None = None
         inner: list[TextFrame] = []
