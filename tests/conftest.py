@@ -40,7 +40,8 @@ FOLDER_MARKS = ("live", "kernels", "oracle", "fuzz")
 #: With ``pytest -n``: what traces this machine is in one process, comparisons with others first, as they take longest:
 #: two at once would see each other's probes, programs and samples. Beside it pages are driven, and then runs what
 #: shares nothing, each file in one process.
-FIRST = ("browser", "oracle")
+PAGES = "browser"
+FIRST = (PAGES, "oracle")
 ALONE = ("conformance", "fuzz", "golden", "property", "unit")
 
 #: Beginnings of reasons that are honest in CI as well: what CI's kernel or machine really cannot do. What one kernel
@@ -103,7 +104,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
             folder = folder_of(config.rootpath / file)
-            return folder if folder == "browser" else file if folder in ALONE else "this machine"
+            return folder if folder == PAGES else file if folder in ALONE else "this machine"
 
     config.option.loadscopereorder = False
     return Groups(config, log)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.perf_lines import without_names
+from tests.support.perf_lines import without_maps, without_names
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed"),
@@ -20,7 +20,7 @@ pytestmark = [
 OURS = (sys.executable, "-m", "probescope")
 WORK = ("sh", "-c", "for i in 1 2 3; do ls -lR /usr/lib/python3 /etc > /dev/null; sleep 0.01; done")
 SWITCH, CLOCK = "sched:sched_switch", "cpu-clock"
-ENTRY = "where a switch is told"
+ENTRY = "{entry}"
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +34,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def entry(path: Path) -> str:
+@pytest.fixture(scope="module")
+def entry(recorded: Path) -> str:
     """The function in which sched_switch was, by perf: another one where more than one program listens to it."""
-    command = ["perf", "script", "-i", str(path), "-F", "event,ip,sym", "-G"]
+    command = ["perf", "script", "-i", str(recorded), "-F", "event,ip,sym", "-G"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     found = re.search(rf"{SWITCH}: +[0-9a-f]+ ([\w.]+)", done.stdout)
     assert found is not None
@@ -44,7 +45,6 @@ def entry(path: Path) -> str:
 
 
 def said(tool: tuple[str, ...], path: Path, *words: str) -> list[str]:
-    words = tuple(entry(path) if word == ENTRY else word for word in words)
     command = [*tool, "script", "--no-inline", "-i", str(path), *words]
     done = subprocess.run(command, capture_output=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -52,8 +52,8 @@ def said(tool: tuple[str, ...], path: Path, *words: str) -> list[str]:
 
 
 def shape(line: str) -> str:
-    """Without names of threads that have ended, and memory without a file."""
-    line = without_names(re.sub(r"\(/tmp/perf-\d+\.map\)", "(//anon)", line))
+    """Without names of threads that have ended."""
+    line = without_names(without_maps(line))
     return re.sub(r" +", " ", re.sub(r"^ *\S* +(?=\d)", "", line))
 
 
@@ -79,16 +79,17 @@ def shape(line: str) -> str:
     ],
     ids=" ".join,
 )
-def test_the_same_lines(recorded: Path, options: tuple[str, ...]) -> None:
+def test_the_same_lines(recorded: Path, entry: str, options: tuple[str, ...]) -> None:
+    options = tuple(entry if word == ENTRY else word for word in options)
     ours, theirs = said(OURS, recorded, *options), said(("perf",), recorded, *options)
     assert len(theirs) > 3 or "-S" in options or "-d" in options
     assert ours == theirs
 
 
-def test_addresses_that_are_looked_for(recorded: Path) -> None:
+def test_addresses_that_are_looked_for(recorded: Path, entry: str) -> None:
     """By where a function begins, or with an extent: what perf script -S prints by its name."""
     wanted = ("-F", "tid,time,event,ip,sym,symoff", "-G")
-    by_name = said(OURS, recorded, "-S", ENTRY, *wanted)
+    by_name = said(OURS, recorded, "-S", entry, *wanted)
     found = re.search(r" ([0-9a-f]{8,}) \S+\+(0x[0-9a-f]+)$", by_name[0])
     assert found is not None
     start = int(found[1], 16) - int(found[2], 16)

@@ -19,6 +19,7 @@ from probescope.formats.tracedat import open_tracedat
 from probescope.formats.tracedat.writer import write_tracedat
 from probescope.formats.tracetext import open_tracetext
 from probescope.formats.tracetext.perf_reader import PerfText
+from probescope.kernel.uapi.perf import PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER
 from probescope.model.recording import EventType
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -61,6 +62,7 @@ def test_perf_script_stacks(tmp_path: Path) -> None:
     sizes, kernels = [n for b in batches if b.stacks is not None for n in _frames(b)], _kernels(batches)
     found = texts.of_perf(text)
     got = [n for b in found.batches() if b.stacks is not None for n in _frames(b)]
+    assert sizes
     assert got == sizes
     assert any(kernels)
     assert _kernels(found.batches()) == kernels
@@ -69,13 +71,11 @@ def test_perf_script_stacks(tmp_path: Path) -> None:
 def _kernels(batches: Iterable[Any]) -> list[int]:
     """How many frames of each stack are the kernel's, by the recording's own marks (PERF_CONTEXT_KERNEL, _USER): what
     lies on a program's stack may look like any address."""
-    marks = [(1 << 64) - 128, (1 << 64) - 512]
-    found = []
-    for batch in batches:
-        for stack in (batch.stacks.piece(i).tolist() for i in range(batch.count if batch.stacks else 0)):
-            ends = [stack.index(m) if m in stack else len(stack) for m in marks]
-            found.append(max(0, ends[1] - ends[0] - 1) if ends[0] < ends[1] else 0)
-    return found
+    counts = []
+    for stack in (b.stacks.piece(i).tolist() for b in batches if b.stacks is not None for i in range(b.count)):
+        kernels = stack[: stack.index(PERF_CONTEXT_USER)] if PERF_CONTEXT_USER in stack else stack
+        counts.append(len(kernels) - 1 if PERF_CONTEXT_KERNEL in kernels else 0)
+    return counts
 
 
 def _frames(batch: Any) -> list[int]:

@@ -296,6 +296,21 @@ def test_perf_script_text() -> None:
     assert found.damage == ()
 
 
+def test_what_a_programs_stack_holds_is_not_the_kernels() -> None:
+    """Code without frame pointers leaves anything on the stack; perf prints what it was taken for as it is."""
+    head = "ls 100/100 [002] 10.500000: 1 cpu-clock: \n"
+    frames = ("ffffffff8177539a elf_load+0x28a ([kernel.kallsyms])", "7f04f3464b70 main+0x10 (/usr/bin/ls)")
+    found = texts.of_perf(
+        head + "".join(f"\t{x}\n" for x in (*frames, "e8c78948ffffffff [unknown] ([unknown])")) + "\n"
+    )
+    batch = next(found.batches())
+    assert batch.stacks is not None
+    kernel, program = (1 << 64) - 128, (1 << 64) - 512  # PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER
+    assert batch.stacks.piece(0).tolist() == [
+        kernel, 0xFFFFFFFF8177539A, program, 0x7F04F3464B70, 0xE8C78948FFFFFFFF,
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("start", "kind"),
     [

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from probescope.frozen import replace
+from probescope.kernel.uapi.perf import PERF_CONTEXT_KERNEL
 from probescope.model.recording import Ragged
 
 if TYPE_CHECKING:
     from probescope.model.recording import Column, EventBatch, EventType
 
 STACK = "ftrace:kernel_stack"
-KERNEL_MARK = np.uint64((1 << 64) - 128)
-"""PERF_CONTEXT_KERNEL of include/uapi/linux/perf_event.h: what follows are addresses of the kernel."""
 
 
 MACHINERY = (
@@ -83,7 +82,7 @@ def with_stacks(batch: EventBatch, events: tuple[EventType, ...], machinery: Mac
         chain = np.ascontiguousarray(raw[: len(raw) // 8 * 8]).view(np.uint64)
         chain = chain[(chain != 0) & (chain != np.uint64((1 << 64) - 1))]
         chain = chain[machinery.first(chain.tolist()) :]
-        values += [np.array([KERNEL_MARK], np.uint64), chain]
+        values += [np.array([PERF_CONTEXT_KERNEL], np.uint64), chain]
         starts[event], sizes[event] = at, len(chain) + 1
         at += len(chain) + 1
     return replace(batch, stacks=Ragged(np.concatenate(values), starts, sizes))

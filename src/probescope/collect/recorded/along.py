@@ -12,12 +12,12 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 from probescope.collect.recorded.stacks import CONTEXT, CONTEXTS
+from probescope.kernel.uapi.perf import PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER
 
 T = TypeVar("T")
 _KERNEL = -2
 """The kernel's addresses among those of address spaces."""
-KERNEL_MARK, USER_MARK = (1 << 64) - 128, (1 << 64) - 512
-"""PERF_CONTEXT_KERNEL and PERF_CONTEXT_USER of ``CONTEXTS``."""
+KERNEL_MARK, USER_MARK = PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER
 
 
 class Along(Generic[T]):

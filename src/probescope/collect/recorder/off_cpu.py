@@ -25,7 +25,6 @@ from probescope.model.recording import OFF_CPU, SUMMED_TIME
 from probescope.sources.perf_events import Counter
 
 _USER_MODE = 2
-USER_CONTEXT = (1 << 64) - 512
 SAMPLED = (
     u.PERF_SAMPLE_IDENTIFIER
     | u.PERF_SAMPLE_IP
@@ -91,7 +90,7 @@ def _sample(sample_type: int, event_id: int, time: int, one: Waited) -> bytes:
         (u.PERF_SAMPLE_TIME, (time,)),
         (u.PERF_SAMPLE_CPU, (0,)),
         (u.PERF_SAMPLE_PERIOD, (one.ns,)),
-        (u.PERF_SAMPLE_CALLCHAIN, (1 + len(stack), USER_CONTEXT, *stack)),
+        (u.PERF_SAMPLE_CALLCHAIN, (1 + len(stack), u.PERF_CONTEXT_USER, *stack)),
         (u.PERF_SAMPLE_CGROUP, (one.cgroup,)),
     )
     words = [w for bit, values in parts if sample_type & bit for w in values]

@@ -20,6 +20,7 @@ from probescope.formats.tracetext.reader import Making, OpenText
 from probescope.formats.tracetext.survey import Survey
 from probescope.formats.tracing.symbols import Context
 from probescope.frozen import replace
+from probescope.kernel.uapi.perf import PERF_CONTEXT_KERNEL, PERF_CONTEXT_USER
 from probescope.model.recording import EventBatch, EventType, LostEvents, Machine, MappedFile, Named, Ragged
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from probescope.formats.tracetext.opening import TextFile
     from probescope.model.recording import Column
 
-KERNEL_MARK, USER_MARK = (1 << 64) - 128, (1 << 64) - 512
-"""PERF_CONTEXT_KERNEL and PERF_CONTEXT_USER of include/uapi/linux/perf_event.h."""
 IN_KERNEL, IN_USER = 1, 2
 """PERF_RECORD_MISC_KERNEL and _USER."""
 MOST_FRAMES = 1 << 20
@@ -128,8 +127,8 @@ class PerfMaking(Making):
         super().add(one)
 
     def _stack(self, one: Entry) -> list[int]:
-        """Addresses with perf's marks; what was inlined at an address belongs to the frame behind it. The kernel's
-        frames come first: behind the program's own there is none, however what was found on its stack may look."""
+        """Addresses with perf's marks; what was inlined at an address belongs to the frame behind it. What was found on
+        a program's stack may look like any address: behind the program's frames the kernel's are those with a name."""
         out: list[int] = []
         kernel: bool | None = None
         inner: list[TextFrame] = []
@@ -137,10 +136,10 @@ class PerfMaking(Making):
             inner.append(f)
             if f.inlined:
                 continue
-            above = kernel is not False and in_kernel(f)
+            above = in_kernel(f) and (kernel is not False or bool(f.name or f.module))
             if above is not kernel:
                 kernel = above
-                out.append(KERNEL_MARK if kernel else USER_MARK)
+                out.append(PERF_CONTEXT_KERNEL if kernel else PERF_CONTEXT_USER)
             out.append(self._named(-1 if kernel else one.pid, f.address, tuple(inner)))
             inner = []
         return out
