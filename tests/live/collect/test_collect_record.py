@@ -421,15 +421,29 @@ def test_only_we_may_read_it(tmp_path: Path) -> None:
 # --- whom
 
 
-def test_targets(tmp_path: Path, calls: str) -> None:
+#: Calls getppid itself until the process that is watched has had a processor for 20 ms (fields 14 and 15, ticks of
+#: 10 ms): on a busy machine it may have none for as long as a command takes.
+UNTIL_IT_RAN = """
+import os, sys
+def ran():
+    return sum(map(int, open(f"/proc/{sys.argv[1]}/stat").read().rpartition(")")[2].split()[11:13]))
+until = ran() + 2
+while ran() < until:
+    os.getppid()
+sys.exit(7)
+"""
+
+
+def test_targets(tmp_path: Path) -> None:
     """A process by -p, a thread by -t: only that one."""
     path = tmp_path / "perf.data"
     with subprocess.Popen([sys.executable, "-c", "print(1, flush=True)\n" + SPIN], stdout=subprocess.PIPE) as one:
         try:
             assert one.stdout is not None
             one.stdout.readline()
+            watch = (sys.executable, "-c", UNTIL_IT_RAN, str(one.pid))
             for option in ("-p", "-t"):
-                record("-o", str(path), *GETPPID, option, str(one.pid), "-m", "512", "--", calls, "50000", code=7)
+                record("-o", str(path), *GETPPID, option, str(one.pid), "-m", "512", "--", *watch, code=7)
                 assert Found(path).tids == {one.pid}
         finally:
             one.kill()
