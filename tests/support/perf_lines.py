@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-#: What stands before a name: a sample's address (after its event and a colon), or the tab before a frame.
-PLACE = r"^(.*: +[0-9a-f]+ |\t)"
+#: What stands before a name: a sample's address (after its event, a colon and perhaps a weight), or a frame's tab.
+PLACE = r"^(.*: +(?:\d{1,5} +)?[0-9a-f]{6,} |\t)"
 
 
 def without_maps(line: str) -> str:
