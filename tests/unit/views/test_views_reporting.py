@@ -79,6 +79,18 @@ def test_flat_and_folded() -> None:
     ]
 
 
+def test_stacks_of_equal_weight_lie_as_in_perf() -> None:
+    """As perf 6.1's tree is walked: what goes on below a place, then what ends there; places by their labels."""
+    equal = trie(((MAIN, OTHER), 20), ((MAIN, MIDDLE, LEAF), 20), ((MAIN,), 20), ((MAIN, MIDDLE), 20), ((LEAF,), 30))
+    assert drawn(equal, Style("folded", value="period"), 110, 110) == [
+        "30 leaf",
+        "20 main;middle;leaf",
+        "20 main;middle",
+        "20 main;other",
+        "20 main",
+    ]
+
+
 def test_a_first_function_that_is_the_row_is_not_told_again() -> None:
     assert drawn(CALLEE, Style(least=6.0), 1000, 100, skip=True)[:2] == [
         "            |",

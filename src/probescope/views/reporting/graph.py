@@ -205,20 +205,20 @@ class Graph:
     # --- lists
 
     def _ends(self, tree: Tree) -> list[tuple[int, int, int, tuple[int, ...]]]:
-        """(weight, own, own count, labels) of all stacks that are heavy enough."""
+        """(weight, own, own count, labels) of all stacks that are heavy enough. Those of equal weight as perf puts
+        them: what is below a place comes before what ends at it, places in their own order."""
         limit = int(self._whole * self._style.least / 100)
-        out = []
-        waiting: list[tuple[object, tuple[int, ...]]] = [(None, ())]
-        while waiting:
-            at, path = waiting.pop()
-            for b in tree.below(at):
-                if b.weight < limit:
-                    continue
-                labels = (*path, b.label)
-                if b.own and b.own >= limit:
-                    out.append((b.weight, b.own, b.own_count, labels))
-                waiting.append((b.at, labels))
-        out.sort(key=lambda e: (-e[1], e[3]))
+        out: list[tuple[int, int, int, tuple[int, ...]]] = []
+        waiting: list[tuple[Branch | None, tuple[int, ...]]] = [(None, ())]
+        while waiting:  # the last stack first, so that a place comes before what is below it
+            branch, path = waiting.pop()
+            if branch is not None and branch.own and branch.own >= limit:
+                out.append((branch.weight, branch.own, branch.own_count, path))
+            below = [b for b in tree.below(branch and branch.at) if b.weight >= limit]
+            below.sort(key=lambda b: self._place(b.label))
+            waiting += [(b, (*path, b.label)) for b in below]
+        out.reverse()
+        out.sort(key=lambda e: -e[1])
         return out[: self._style.most or None]
 
     def _flat(self, tree: Tree) -> Iterator[str]:
