@@ -57,8 +57,10 @@ def test_of_a_process_for_a_time(program: str) -> None:
 
 @pytest.fixture
 def never_idle() -> Iterator[None]:
-    """Work for every CPU: some kernels leave out switches from the idle task, for perf as well as for us."""
-    loops = [subprocess.Popen(["nice", "sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count() or 1)]
+    """Work for every CPU, each held to its own (two on one would leave another idle): some kernels leave out switches
+    from the idle task, for perf as well as for us."""
+    endless = ["nice", "sh", "-c", "while :; do :; done"]
+    loops = [subprocess.Popen(["taskset", "-c", str(cpu), *endless]) for cpu in os.sched_getaffinity(0)]
     yield
     for loop in loops:
         loop.kill()

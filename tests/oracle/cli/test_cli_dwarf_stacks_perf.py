@@ -147,7 +147,7 @@ def test_python(tmp_path: Path) -> None:
 def test_signals(tmp_path: Path) -> None:
     """A handler's stack goes on in what was interrupted, and further than perf shows it where that has to guess."""
     program = build("dwarf_stacks", PROGRAM, "-O2", "-fomit-frame-pointer")
-    path = recorded(tmp_path / "perf.data", program, "40", "signals")
+    path = recorded(tmp_path / "perf.data", program, "150", "signals")
     handled = 0
     for ours, theirs in both(path):
         names = [f.text.split("+")[0] for f in ours]

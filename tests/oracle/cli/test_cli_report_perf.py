@@ -169,9 +169,10 @@ def rows(output: str) -> list[tuple[str, ...]]:
     ids=" ".join,
 )
 def test_same_rows(mixed: str, args: tuple[str, ...]) -> None:
-    ours, theirs = both(mixed, *args)
-    assert rows(ours) == rows(theirs)
-    assert rows(ours)
+    """But for BPF programs of others that end: perf does not know theirs from /proc/kallsyms."""
+    ours, theirs = ([r for r in rows(t) if r[3].split()[-1] not in {"[bpf]", "[unknown]"}] for t in both(mixed, *args))
+    assert ours == theirs
+    assert ours
 
 
 def test_same_functions_of_the_kernel(mixed: str) -> None:
