@@ -276,7 +276,9 @@ def test_queries_become_tracks(timeline: Timeline, browser: Browser, url: str) -
     timeline.until("probescope.app.state.get().plots.length", 1)
     name = timeline.state("plots[0].title")
     page.wait_for_selector(f".name .text:text-is('{name}')")
-    track = page.evaluate("probescope.app.ui.get().active")
+    track = timeline.until(
+        f"probescope.app.ui.get().rows.find(r => r.track?.name === {json.dumps(name)} && r.track.id)?.track.id"
+    )
     timeline.look(0, 20 * MS)
     colours = [timeline.colour(track, t * MS, 5) for t in (0.5, 0.9, 10.5, 1.2, 4.3, 11.2)]
     assert colours == [colours[0]] * 3 + [colours[-1]] * 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -119,7 +120,8 @@ class Timeline:
             self.until(still)
 
     def place(self, track: str, time: float) -> tuple[float, float]:
-        """Where a time of a track is on the screen."""
+        """Where a time of a track is on the screen, once the track has a row there."""
+        self.until(f"probescope.app.ui.get().rows.some(r => r.track?.id === {json.dumps(track)})")
         box: Any = self.page.locator("[data-testid=graph]").bounding_box()
         y = self.page.evaluate(
             """id => { const u = probescope.app.ui.get(); const r = u.rows.find(r => r.track?.id === id);
