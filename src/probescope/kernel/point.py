@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import os
+from _thread import RLock
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -35,6 +36,17 @@ _WORD = (1 << 64) - 1
 F = TypeVar("F", bound=Callable[..., Any])
 
 _points: dict[str, Point] = {}
+_making = RLock()
+"""The kernel counts listeners in one mapping of a file in each process: of two made at once, one would never be told.
+Reentrant, since a signal's handler may come in between."""
+
+
+def _of_a_child() -> None:
+    global _making  # noqa: PLW0603 - another thread of the parent may have held it
+    _making = RLock()
+
+
+os.register_at_fork(after_in_child=_of_a_child)
 
 
 class Point:
@@ -105,7 +117,8 @@ def point(name: str, /, *values: object) -> Point | PointWith:
     """
     found = _points.get(name)
     if found is None:
-        found = _points.setdefault(name, _made(name))
+        with _making:
+            found = _points.get(name) or _points.setdefault(name, _made(name))
     return PointWith(found, values) if values else found
 
 

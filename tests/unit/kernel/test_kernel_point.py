@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -176,3 +177,34 @@ def test_importing_the_package_stays_cheap() -> None:
     code = "import sys, probescope; assert 'ctypes' not in sys.modules; assert 'probescope.api' not in sys.modules\n"
     code += "probescope.point('x'); assert 'probescope.api' not in sys.modules; assert 'point' in vars(probescope)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_threads_that_begin_at_once_make_a_name_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel tells one mapping of a file of its listeners, in each process: a second one would stay silent."""
+    made: list[str] = []
+    second = threading.Event()
+
+    def slowly(name: str) -> point.Point:
+        made.append(name)
+        second.wait(0.2 if len(made) == 1 else 0)
+        return point.Point(name, ((0, 0), lambda *_: None, lambda: None))
+
+    monkeypatch.setattr(point, "_made", slowly)
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(probescope.point, ["parse"] * 2))
+    assert made == ["parse"]
+    assert found[0] is found[1]
+
+
+def test_a_child_of_a_thread_that_makes_a_point_has_its_own() -> None:
+    """A lock that another thread held at the fork would never be free."""
+    with point._making, ThreadPoolExecutor(1) as thread:
+
+        def forked() -> int:
+            child = os.fork()
+            if not child:
+                probescope.point("parse")
+                os._exit(7)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+        assert thread.submit(forked).result(60) == 7
