@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,14 @@ def test_syscalls(calls: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert compared > 20
 
 
+def written_twice(recording: Path) -> set[tuple[str, str]]:
+    """(vector or number, CPU) of interrupts that the kernel wrote twice, of one nanosecond: perf counts two."""
+    lines = perf("script", "--ns", "-i", str(recording), "-F", "cpu,time,event,trace").splitlines()
+    again = (line for line, n in Counter(lines).items() if n > 1 and "irq:" in line)
+    found = (re.search(r"\[(\d+)\].*irq_(?:handler_)?(?:entry|exit): (?:vec|irq)=(\d+)", line) for line in again)
+    return {(m[2], f"{int(m[1]):04}") for m in found if m}
+
+
 def test_interrupts(recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By CPU: how often, how long in all, and at most; beside perf kwork report."""
     done = subprocess.run(
@@ -164,7 +173,11 @@ def test_interrupts(recording: Path, capsys: pytest.CaptureFixture[str]) -> None
     found = (_KWORK.match(line) for line in ours(capsys, recording, "--irq").splitlines())
     own = {m.group(1, 2): m.groups()[2:] for m in found if m}
     assert own.keys() == theirs.keys()
+    twice = written_twice(recording)
     for key, (total, count, longest) in theirs.items():
+        if (key[0].rpartition(":")[2], key[1]) in twice:
+            assert int(own[key][1]) <= int(count), key
+            continue
         assert own[key][1] == count, key
         assert abs(float(own[key][0]) - float(total)) < 0.0011, key
         assert abs(float(own[key][2]) - float(longest)) < 0.0011, key
