@@ -131,6 +131,15 @@ def test_options_of_others_are_counted() -> None:
         assert found == {"GUEST": 1, "BTF_FILE": 1, "MODULES_FILE": 1, "option 99": 2}
 
 
+@pytest.mark.parametrize("big", [False, True])
+def test_machines_have_cpus_without_events(big: bool) -> None:
+    """As many as the file tells of, and those that buffers are of, as trace-cmd 3.3.1's "cpus=" has it."""
+    told = ((o.CPUCOUNT, (4).to_bytes(4, "big" if big else "little")),)
+    for options, cpu, wanted in ((told, 0, 4), ((), 0, 1), ((), 5, 6), (told, 5, 6)):
+        with opened(tm.Maker(big=big, options=options).build(("", [(cpu, 10**9, 7, 1)]))) as recording:
+            assert recording.machine.cpus == wanted
+
+
 def test_a_clock_that_counts() -> None:
     """Times of a counter are no nanoseconds: printed as they are."""
     with opened(tm.Maker(clock="counter").build(("", [(0, 1000, 7, 0)]))) as recording:

@@ -157,7 +157,9 @@ def _buffers(cursor: Cursor, contents: c.Contents, damage: Tally) -> None:
         except FormatError as error:
             damage.add("buffer", f"a buffer cannot be found: {error.what}", error.offset)
     contents.clock = next((b.clock for b in contents.buffers if not b.name), "")
-    contents.cpus = max([len(b.cpus) for b in contents.buffers], default=o.cpu_count(contents.options, cursor.order))
+    # a CPU without events may be in no buffer
+    seen = [min(cpu.cpu + 1, c.MOST_CPUS) for b in contents.buffers for cpu in b.cpus]
+    contents.cpus = max([min(o.cpu_count(contents.options, cursor.order), c.MOST_CPUS), *seen])
 
 
 def _buffer(cursor: Cursor, inner: Cursor, contents: c.Contents, text: bool) -> c.Buffer:
