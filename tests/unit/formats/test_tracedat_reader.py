@@ -5,8 +5,10 @@ What is expected is what was put in; the lines are worked out by eye from trace-
 
 from __future__ import annotations
 
+import gc
 import io
 import struct
+import weakref
 
 import formats_tracemaker as tm
 import formats_traces as traces
@@ -17,6 +19,7 @@ from probescope.formats.tracedat import open_tracedat
 from probescope.formats.tracedat import options as o
 from probescope.formats.tracedat.reader import TraceDat
 from probescope.formats.tracedat.writer import Head, Pages, write_tracedat
+from probescope.formats.tracing.text import Lines, report
 from probescope.model.recording import LostEvents
 
 SHAPES = [
@@ -129,6 +132,21 @@ def test_options_of_others_are_counted() -> None:
         assert recording.damage == ()
         found = {k: n for k, n in recording.unused.items() if k != "STRINGS"}
         assert found == {"GUEST": 1, "BTF_FILE": 1, "MODULES_FILE": 1, "option 99": 2}
+
+
+def test_what_is_no_longer_used_is_freed_at_once() -> None:
+    """Nothing of a recording or its text refers to itself: who reads thousands does not wait for Python's search."""
+    gc.collect()
+    gc.disable()
+    try:
+        with opened(tm.Maker().build(("", tm.events(9)))) as recording:
+            lines = Lines(recording.events, recording.context())
+            assert b"".join(report(lines, recording.batches(), 2)).count(b"\n") == 10
+        kept = [weakref.ref(recording), weakref.ref(lines)]
+        del recording, lines
+        assert [k() for k in kept] == [None, None]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("big", [False, True])

@@ -9,6 +9,7 @@ of lines repeat and are kept; times are put together by numpy; a line costs abou
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,7 +69,8 @@ class Lines:
         self.repeats: dict[int, Repeats] = {}
         self.pauses: dict[int, list[int]] = {}
         self.texts = Texts()
-        self.heads = Memo(self._head)
+        self.head = partial(_head, context, flags)  # not of this object: what refers to itself is freed late
+        self.heads = Memo(self.head)
         self.graph = Graph(events, context)
 
     def data(self, batch: EventBatch) -> bytes:
@@ -146,7 +148,7 @@ class Lines:
             heads = list(map(self.heads.__getitem__, key[here].tolist()))
             if named:
                 pairs = zip(here.tolist(), heads, strict=True)
-                heads = [self._head(int(key[i]), named[i]) if i in named else head for i, head in pairs]
+                heads = [self.head(int(key[i]), named[i]) if i in named else head for i, head in pairs]
             index, buffer = divmod(int(kind[which[0]]), buffers)
             before = self.buffers[buffer] if self.buffers else ""
             out[which] = self._group(before, index, part, heads, batch.time[here])
@@ -216,14 +218,6 @@ class Lines:
             flags, depth = (self._common(records, name) for name in ("common_flags", "common_preempt_count"))
             key |= (flags & np.uint64(0xFF)) << np.uint64(48) | (depth & np.uint64(0xFF)) << np.uint64(56)
         return key
-
-    def _head(self, key: int, comm: str = "") -> str:
-        tid = key & 0xFFFFFFFF
-        tid -= (tid >> 31) << 32
-        cpu, flags, depth = key >> 32 & 0xFFFF, key >> 48 & 0xFF, key >> 56
-        name = comm or ("<idle>" if not tid else self.context.comms.get(tid, "<...>"))
-        head = f"{name:>16}-{tid:<5d} [{cpu:03d}]"
-        return f"{head} {latency(flags, depth)}" if self.flags else head
 
     def _common(self, records: Records, name: str) -> Column:
         field = self._common_field(name)
@@ -298,6 +292,15 @@ def latency(flags: int, depth: int) -> str:
 def _label(event: EventType) -> str:
     name = event.name.partition(":")[2] or "(NULL)"
     return f" {name}: ".ljust(23) if len(name) < 20 else f" {name}: "
+
+
+def _head(context: Context, flags: bool, key: int, comm: str = "") -> str:
+    tid = key & 0xFFFFFFFF
+    tid -= (tid >> 31) << 32
+    cpu, bits, depth = key >> 32 & 0xFFFF, key >> 48 & 0xFF, key >> 56
+    name = comm or ("<idle>" if not tid else context.comms.get(tid, "<...>"))
+    head = f"{name:>16}-{tid:<5d} [{cpu:03d}]"
+    return f"{head} {latency(bits, depth)}" if flags else head
 
 
 def _ended(lines: list[str]) -> bytes:
