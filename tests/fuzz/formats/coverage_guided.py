@@ -29,7 +29,7 @@ def main(name: str, seconds: str) -> None:
     corpus = Path(tempfile.mkdtemp(prefix=f"{name}-"))
     for seed, data in fuzzer.SEEDS.items():
         (corpus / seed).write_bytes(data)
-    # atheris itself keeps some 10 KB of each run, also where it instruments nothing: an input is held to its allocations
+    # atheris keeps some 10 KB of each run, also where it instruments nothing: an input is held to its allocations
     memory = ["-rss_limit_mb=0", "-malloc_limit_mb=1500"]
     limits = [f"-max_total_time={seconds}", "-timeout=300", *memory, "-max_len=60000"]
     atheris.Setup([sys.argv[0], str(corpus), *limits, "-print_final_stats=1"], fuzzer.one)
