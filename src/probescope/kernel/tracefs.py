@@ -250,6 +250,12 @@ def size_buffer(base: str, kb: int) -> None:
     write("buffer_size_kb", str(kb), base)
 
 
+def told_size(text: str) -> str:
+    """The size of each CPU's buffer, in KB, that ``buffer_size_kb`` tells: what a buffer that was never used has as
+    soon as it is, ``7 (expanded: 1408)``. ``X`` where CPUs have different ones."""
+    return text.replace("(expanded:", " ").replace(")", " ").split()[-1]
+
+
 def remove_instance(path: str) -> bool:
     h = host()
     with contextlib.suppress(OSError):

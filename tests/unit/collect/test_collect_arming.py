@@ -9,6 +9,7 @@ from probescope.collect.ftrace import arming
 from probescope.collect.ftrace.arming import Armed
 from probescope.collect.ftrace.setup import EventSetup, Setup
 from probescope.errors import SessionError
+from probescope.frozen import replace
 from probescope.kernel.borrowed import FOLDER, settle
 from probescope.kernel.fake import FakeHost
 from probescope.kernel.host import use_host
@@ -19,6 +20,7 @@ FILES = {
     "current_tracer": "nop\n",
     "tracing_on": "1\n",
     "trace": "# tracer: nop\n#\n",
+    "buffer_size_kb": "7 (expanded: 1408)\n",
     "trace_clock": "[local] global mono\n",
     "trace_options": "print-parent\nnoevent-fork\nnofunction-fork\nsleep-time\n",
     "set_ftrace_filter": "#### all functions enabled ####\n",
@@ -115,6 +117,17 @@ def test_the_top_buffer_is_given_back(host):
     assert ("events/sched/sched_switch/enable", "1") in done
     assert host.top()[len(done) :] == BACK
     assert not [p for p in host.files if p.startswith((FOLDER, f"{T}/instances/"))]
+
+
+@pytest.mark.parametrize(
+    ("before", "written"), [("7 (expanded: 1408)", ["4096", "1408"]), ("1410", ["4096", "1410"]), ("X", [])]
+)
+def test_the_top_buffer_has_the_room_that_is_asked_for(host, before, written):
+    """And its own again, unless it has as many sizes as there are CPUs."""
+    host.files[f"{T}/buffer_size_kb"] = f"{before}\n".encode()
+    with use_host(host):
+        Armed(replace(WANTED, buffer_kb=4096)).close()
+    assert [d for p, d in host.top() if p == "buffer_size_kb"] == written
 
 
 def test_what_was_switched_off_stays_so(host):

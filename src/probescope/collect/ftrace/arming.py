@@ -72,8 +72,8 @@ class Armed:
         s = self.setup
         self._set("tracing_on", "0")
         self._clock()
-        if s.buffer_kb and self.private:
-            tracefs.size_buffer(self.base, s.buffer_kb)
+        if s.buffer_kb:
+            self._size(s.buffer_kb)
         for file, names in (("set_ftrace_filter", s.functions), ("set_ftrace_notrace", s.notrace)):
             self._names(file, names, own=self.private)
         self._alone()
@@ -92,6 +92,15 @@ class Armed:
         self._tracer()
         for option in s.options:
             self._option(option)
+
+    def _size(self, kb: int) -> None:
+        if self.private:
+            tracefs.size_buffer(self.base, kb)
+            return
+        before = tracefs.told_size(tracefs.read("buffer_size_kb"))
+        if before != "X":  # chosen CPU by CPU: it could not be put back
+            self._borrowed.note("buffer_size_kb", before)
+            self._set("buffer_size_kb", str(kb))
 
     def _alone(self) -> None:
         """What is one for the machine may be empty, and all the same mean something to whoever traces already."""

@@ -80,8 +80,7 @@ class Place:
         elif file == "trace_clock":
             self._borrowed.note(file, self.read(file).partition("[")[2].partition("]")[0] or "local")
         elif file == "buffer_size_kb":
-            size = self.read(file).replace("(expanded:", " ").replace(")", " ").split()  # "7 (expanded: 1408)"
-            self._borrowed.note(file, size[-1])
+            self._borrowed.note(file, tracefs.told_size(self.read(file)))
         elif file.endswith("/trigger"):
             self._borrowed.note(file, f"!{text}")
         elif file.endswith(("/filter", "/enable")):
