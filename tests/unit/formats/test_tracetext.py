@@ -236,6 +236,28 @@ def test_function_graph_without_times() -> None:
     ]
 
 
+CUT = """# tracer: function_graph
+#
+#     TIME        CPU  DURATION                  FUNCTION CALLS
+#      |          |     |   |                     |   |   |   |
+   10.000020 |   0)   1.000 us    |      hook();
+   10.000030 |   0) + 20.000 us   |    } /* security_alloc */
+   10.000031 |   0)               |    dentry_open() {
+   10.000032 |   0)               |      inner() {
+   10.000090 |   0) + 70.000 us   |    } /* ovl_dir_open [overlay] */
+   10.000091 |   0) ! 110.000 us  |  } /* vfs_open = 0x0 */
+"""
+
+
+def test_calls_whose_begin_was_lost() -> None:
+    """What the kernel overwrote: the closing brace has the name, and how long it took, also below other depths."""
+    recording = texts.of_trace(CUT)
+    ends = [r[4] for r in texts.rows(recording) if r[0].endswith("exit")]
+    names = [(recording.context().function(f["func"]) or ("", 0))[0] for f in ends]
+    assert names == ["hook", "security_alloc", "ovl_dir_open [overlay]", "vfs_open"]
+    assert [f["rettime"] - f["calltime"] for f in ends] == [1_000, 20_000, 70_000, 110_000]
+
+
 @pytest.mark.parametrize(
     "line",
     [

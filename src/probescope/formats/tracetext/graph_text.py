@@ -34,7 +34,7 @@ _BODY, _BARE = re.compile("  " + _CALL), re.compile(" " + _CALL)
 """With durations, and without (nofuncgraph-duration)."""
 _RETURNED = re.compile(r"ret=(-?\w+)|= (-?(?:0x)?[0-9a-f]+)\b")
 _CALLER = re.compile(r"/\* <-(\S+)")
-_TAIL = re.compile(r"/\* ([^\s*]+(?: \[[\w-]+\])?)")
+_TAIL = re.compile(r"/\* (?!=|ret=|<-)([^\s*]+(?: \[[\w-]+\])?)")
 
 
 class Entry:
@@ -92,7 +92,7 @@ class Calls:
         depth = min(len(indent) // 2, MOST_DEPTH)
         stack = self._open.setdefault((base.tid, base.cpu if base.tid <= 0 else -1), [])
         if ending is None:
-            own, begun = stack[depth] if depth < len(stack) else (_tail(closing), max(0, base.time - (spent or 0)))
+            own, begun = _closed(stack[depth:], closing, base.time, spent)
             del stack[depth:]
             yield _exit(base, own, depth, begun, base.time if spent is None else begun + spent, closing)
             return
@@ -108,6 +108,15 @@ class Calls:
             yield _exit(end, name or "", depth, base.time, end.time, note)
         else:
             stack.append((name or "", base.time))
+
+
+def _closed(opened: list[tuple[str, int]], note: str, time: int, spent: int | None) -> tuple[str, int]:
+    """Name and begin of the call that ends, of those ``opened`` the first. The kernel tells the name where what was
+    printed last at this depth is another call or none, since the entry was lost."""
+    name = _tail(note)
+    if opened and (spent is None or name in ("", opened[0][0])):
+        return name or opened[0][0], opened[0][1]
+    return name, max(0, time - (spent or 0))
 
 
 def _exit(base: Entry, name: str, depth: int, begun: int, ended: int, note: str) -> Entry:
