@@ -2,6 +2,7 @@
 
     cycles, page-faults, L1-dcache-load-misses, r1a8      generic hardware, software, cache and raw events
     cpu/event=0x3c,umask=1/, msr/tsc/                     terms, by the format and event files of the PMU in sysfs
+    cycles/period=1000,name=c/, r1a8/freq=99/             terms of how it is sampled, of events without a PMU
     sched:sched_*, syscalls:sys_enter_read                tracepoints of tracefs
     mem:0x1000/8:w                                        hardware breakpoints
 
@@ -21,8 +22,10 @@ from probescope.kernel import tracefs
 from probescope.kernel.host import host
 from probescope.kernel.perf_attr import PMU_DIR, PerfAttr, pmus
 from probescope.kernel.uapi import perf as u
+from probescope.lang.perf.events import RAW
 from probescope.model.perf_spec import EventGroup, EventSpec, Term
-from probescope.sources import globs
+from probescope.sources import globs, perf_terms
+from probescope.sources.perf_terms import SAMPLING, NoSuchEvent
 
 _CACHES = {
     "l1d": "L1-dcache l1-d l1d L1-data",
@@ -42,7 +45,6 @@ _RESULTS = {"access": "refs Reference ops access", "miss": "misses miss"}
 _CONFIGS = ("config", "config1", "config2", "config3")
 _TRACES = ("intel_pt", "intel_bts", "arm_spe", "cs_etm", "hisi_ptt", "s390_cpum_sf")
 _RANGE = re.compile(r"(config[123]?):([0-9,-]+)")
-_OTHER_TERMS = frozenset("name period freq percore no-inherit inherit time call-graph stack-size max-stack nr".split())
 MAX_EVENTS = 16384
 
 
@@ -73,7 +75,7 @@ def resolve_events(groups: tuple[EventGroup, ...], text: str) -> tuple[Counter, 
         for spec in group.events:
             try:
                 found = list(_one(spec))
-            except _NoSuchEvent as e:
+            except NoSuchEvent as e:
                 source = Source("event", text.replace("\n", " "))
                 raise ScriptError([Diagnostic("error", e.what, spec.span, e.hints, source)]) from None
             for c in found:
@@ -83,13 +85,6 @@ def resolve_events(groups: tuple[EventGroup, ...], text: str) -> tuple[Counter, 
         if len(out) > MAX_EVENTS:
             raise ScriptError([Diagnostic("error", f"more than {MAX_EVENTS} events")])
     return tuple(out)
-
-
-class _NoSuchEvent(Exception):
-    def __init__(self, what: str, *hints: str) -> None:
-        super().__init__(what)
-        self.what = what
-        self.hints = hints
 
 
 def flags_of(modifiers: str, kind: int) -> int:
@@ -140,6 +135,11 @@ def generic(name: str) -> PerfAttr | None:
         return PerfAttr(u.PERF_TYPE_SOFTWARE, software)
     cache = _cache_config(name)
     return None if cache is None else PerfAttr(u.PERF_TYPE_HW_CACHE, cache)
+
+
+def raw(name: str) -> PerfAttr | None:
+    found = RAW.fullmatch(name)
+    return PerfAttr(u.PERF_TYPE_RAW, int(found[1], 16)) if found else None
 
 
 _HARDWARE = {
@@ -208,7 +208,7 @@ def _named(spec: EventSpec) -> Counter:
     hints = [f"did you mean {n}?" for n in nearest(spec.name, known_names())]
     if spec.name in _TIMES:
         hints = [f"it is told without being asked for: {_TIMES[spec.name]}"]
-    raise _NoSuchEvent(f"there is no event '{spec.name}'", *(hints or ["probescope list 'hardware:*' 'software:*'"]))
+    raise NoSuchEvent(f"there is no event '{spec.name}'", *(hints or ["probescope list 'hardware:*' 'software:*'"]))
 
 
 _TIMES = {
@@ -238,11 +238,12 @@ def _tracepoints(spec: EventSpec) -> Iterator[Counter]:
         hints = [f"did you mean {n}?" for n in nearest(wanted, known)]
         if spec.group.startswith("probe"):
             hints = [f"a definition makes it: probescope probe '{spec.name} ...', or -e 'probe({spec.name} ...)'"]
-        raise _NoSuchEvent(f"there is no tracepoint '{wanted}'", *(hints or ["probescope list 'tracepoint:*'"]))
+        raise NoSuchEvent(f"there is no tracepoint '{wanted}'", *(hints or ["probescope list 'tracepoint:*'"]))
     for name in names:
         category, _, event = name.partition(":")
         letters = f":{spec.modifiers}" if spec.modifiers else ""
-        yield Counter(name + letters, PerfAttr(u.PERF_TYPE_TRACEPOINT, tracefs.event_id(category, event)))
+        attr = PerfAttr(u.PERF_TYPE_TRACEPOINT, tracefs.event_id(category, event))
+        yield _sampled(spec, Counter(name + letters, attr))
 
 
 def _lent(spec: EventSpec) -> bool:
@@ -257,7 +258,7 @@ def _lent(spec: EventSpec) -> bool:
     try:
         return probe_remembered.lend(spec.group, spec.name)
     except ProbeError as e:
-        raise _NoSuchEvent(e.what, *e.hints) from None
+        raise NoSuchEvent(e.what, *e.hints) from None
 
 
 def _defined(spec: EventSpec) -> Iterator[Counter]:
@@ -287,58 +288,67 @@ def _of_pmus(spec: EventSpec) -> Iterator[Counter]:
     names = [pattern] if pattern in known else [n for n in known if re.fullmatch(re.escape(pattern) + r"_\d+", n)]
     if not names and globs.is_glob(pattern):
         names = globs.select(pattern, list(known))
+    attr = generic(pattern) or raw(pattern)
+    if not names and attr is not None:
+        yield _sampled(spec, Counter(spec.text, attr))
+        return
     if not names:
         hints = [f"did you mean {n}/?" for n in nearest(pattern, list(known))]
         if pattern.startswith(_TRACES):
             hints = [
                 "what it traces comes of hardware, which virtual machines hide; recordings with it can be read here"
             ]
-        raise _NoSuchEvent(f"this machine has no PMU '{pattern}'", *(hints or [f"it has: {', '.join(known)}"]))
+        raise NoSuchEvent(f"this machine has no PMU '{pattern}'", *(hints or [f"it has: {', '.join(known)}"]))
     for pmu in names:
         yield _of_pmu(spec, pmu, spec.terms)
 
 
 def _of_pmu(spec: EventSpec, pmu: str, terms: tuple[Term, ...]) -> Counter:
     configs: dict[str, int] = dict.fromkeys(_CONFIGS, 0)
-    unit, scale, name, period, flags = "", 1.0, "", 0, 0
+    unit, scale = "", 1.0
     for term in terms:
         if term.name in _files(pmu, "events") and term.value is None:
             for inner in _event_terms(pmu, term.name):
                 _set(spec, pmu, inner, configs)
             unit = _text(pmu, f"events/{term.name}.unit")
             scale = _number(_text(pmu, f"events/{term.name}.scale"), 1.0)
-        elif term.name == "name":
-            name = term.value or ""
-        elif term.name in {"period", "freq"}:
-            period = _value(spec, term)
-            flags |= u.FLAG_FREQ if term.name == "freq" else 0
-        elif term.name not in _OTHER_TERMS:
+        elif term.name not in SAMPLING:
             _set(spec, pmu, term, configs)
     attr = PerfAttr(
         pmus()[pmu],
         configs["config"],
-        period,
-        flags=flags,
         config1=configs["config1"],
         config2=configs["config2"],
         config3=configs["config3"],
     )
-    how = tuple(t for t in spec.terms if t.name in _OTHER_TERMS - {"name", "period", "freq"})
-    return Counter(name or spec.text, attr, unit=unit, scale=scale, cpus=_cpumask(pmu), terms=how)
+    return _told(spec, Counter(spec.text, attr, unit=unit, scale=scale, cpus=_cpumask(pmu)))
+
+
+def _sampled(spec: EventSpec, c: Counter) -> Counter:
+    """Of an event that has no PMU's terms."""
+    known = perf_terms.TRACEPOINT if spec.kind == "tracepoint" else SAMPLING
+    perf_terms.refuse_others(spec.name, spec.terms, known)
+    return _told(spec, c)
+
+
+def _told(spec: EventSpec, c: Counter) -> Counter:
+    told = perf_terms.told(spec.terms)
+    attr = replace(c.attr, period=told.period, flags=c.attr.flags | told.flags)
+    return replace(c, name=told.name or c.name, attr=attr, terms=told.how)
 
 
 def _set(spec: EventSpec, pmu: str, term: Term, configs: dict[str, int]) -> None:
     """Puts a value into the bits that the PMU's format file gives to it."""
-    value = _value(spec, term)
+    value = perf_terms.value(term)
     if term.name in configs:
         configs[term.name] |= value
         return
     found = _RANGE.fullmatch(_text(pmu, f"format/{term.name}"))
     if not found:
-        known = [*_files(pmu, "format"), *_files(pmu, "events"), *_CONFIGS, *sorted(_OTHER_TERMS)]
+        known = [*_files(pmu, "format"), *_files(pmu, "events"), *_CONFIGS, *sorted(SAMPLING)]
         hints = [f"did you mean {n}?" for n in nearest(term.name, known)]
         formats = ", ".join(_files(pmu, "format")) or "none"
-        raise _NoSuchEvent(f"the PMU {pmu} knows no term '{term.name}'", *(hints or [f"its terms: {formats}"]))
+        raise NoSuchEvent(f"the PMU {pmu} knows no term '{term.name}'", *(hints or [f"its terms: {formats}"]))
     left = value
     for piece in found[2].split(","):
         low, _, high = piece.partition("-")
@@ -346,17 +356,7 @@ def _set(spec: EventSpec, pmu: str, term: Term, configs: dict[str, int]) -> None
         configs[found[1]] |= (left & ((1 << width) - 1)) << int(low)
         left >>= width
     if left:
-        raise _NoSuchEvent(f"{term.name}={term.value} is too large: {pmu} gives it the bits {found[2]}")
-
-
-def _value(spec: EventSpec, term: Term) -> int:
-    try:
-        value = 1 if term.value is None else int(term.value, 0)
-    except ValueError:
-        value = -1
-    if not 0 <= value < 1 << 64:
-        raise _NoSuchEvent(f"'{term.value}' of {term.name} is not a number of 64 bits")
-    return value
+        raise NoSuchEvent(f"{term.name}={term.value} is too large: {pmu} gives it the bits {found[2]}")
 
 
 def _event_terms(pmu: str, event: str) -> Iterator[Term]:

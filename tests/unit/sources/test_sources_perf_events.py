@@ -79,6 +79,33 @@ def test_named_event_of_a_pmu() -> None:
     assert (c.name, c.attr.config, c.attr.config1) == ("mem-loads", 0x1CD, 3)
 
 
+@pytest.mark.parametrize(
+    ("text", "numbers", "name", "period", "flags"),
+    [
+        ("cycles/period=1000,name=c/", (0, 0), "c", 1000, 0),
+        ("cpu-clock/freq=99/", (1, 0), "cpu-clock/freq=99/", 99, u.FLAG_FREQ),
+        ("L1-dcache-load-misses/period=7/", (3, 0x10000), "L1-dcache-load-misses/period=7/", 7, 0),
+        ("r1a8/period=0x10/", (4, 0x1A8), "r1a8/period=0x10/", 16, 0),
+    ],
+)
+def test_terms_of_events_without_a_pmu(
+    text: str, numbers: tuple[int, int], name: str, period: int, flags: int
+) -> None:
+    """As perf-record(1) has them: -e 'cycles/period=1000/' is written as often as -e cycles -c 1000."""
+    (c,) = found(text)
+    assert ((c.attr.type, c.attr.config), c.name, c.attr.period) == (numbers, name, period)
+    assert c.attr.flags & u.FLAG_FREQ == flags
+
+
+def test_how_events_without_a_pmu_are_sampled() -> None:
+    """It is kept for the recorder; what follows the slashes are modifiers."""
+    (c,) = found("page-faults/call-graph=dwarf,stack-size=4096/u")
+    assert [(t.name, t.value) for t in c.terms] == [("call-graph", "dwarf"), ("stack-size", "4096")]
+    assert c.attr.flags & u.FLAG_EXCLUDE_KERNEL
+    (c,) = found("sched:sched_switch/call-graph=fp/")
+    assert (c.name, c.attr.config, c.terms[0].value) == ("sched:sched_switch", 314, "fp")
+
+
 def test_pmus_with_numbers_are_each_counted() -> None:
     first, second = found("imc/reads/")
     assert (first.attr.type, first.unit, first.scale, first.cpus) == (20, "MiB", 6.1e-5, (0, 8))
@@ -121,6 +148,8 @@ def test_groups_follow_their_first() -> None:
         ("sched:sched_swich", "there is no tracepoint 'sched:sched_swich'", "did you mean sched:sched_switch?"),
         ("nosuch:*", "there is no tracepoint 'nosuch:*'", "probescope list 'tracepoint:*'"),
         ("cqu/event=1/", "this machine has no PMU 'cqu'", "did you mean cpu/?"),
+        ("cycles/perod=1/", "cycles knows no term 'perod'", "did you mean period?"),
+        ("sched:sched_switch/name=x/", "sched_switch knows no term 'name'", ""),
         ("cpu/evnt=1/", "the PMU cpu knows no term 'evnt'", "did you mean event?"),
         ("cpu/umask=0x100/", "umask=0x100 is too large: cpu gives it the bits 8-15", ""),
         ("cpu/umask=x/", "'x' of umask is not a number of 64 bits", ""),

@@ -117,7 +117,8 @@ class Opener:
         attr = replace(event.attr, type=u.PERF_TYPE_SOFTWARE, config=u.PERF_COUNT_SW_CPU_CLOCK)
         name = event.name.replace("cpu-cycles", "cpu-clock").replace("cycles", "cpu-clock")
         self.events[i] = replace(event, name=name, attr=attr)
-        self.notes.append(f"this machine has no {event.name}: {name} instead")
+        gone, instead = (event.name, name) if name != event.name else ("cycles", f"cpu-clock, as {name},")
+        self.notes.append(f"this machine has no {gone}: {instead} instead")
 
     def _user_only(self, i: int) -> bool:
         """Not for tracepoints: they are of the kernel, and the error says what to do."""

@@ -1,9 +1,9 @@
 """The grammar of ``-e``: events, their terms and modifiers, groups.
 
     events := item (',' item)*              item  := event | '{' events '}' [':' mods]
-    event  := NAME | r[0x]HEX | PMU '/' term (',' term)* '/' | SYSTEM:EVENT | mem:ADDRESS[/LENGTH][:rwx]    [':' mods]
+    event  := NAME [terms] | r[0x]HEX [terms] | PMU terms | SYSTEM:EVENT [terms] | mem:ADDRESS[/LENGTH][:rwx]   [':' mods]
             | probe([BINARY] DEFINITION)                                             as probescope probe takes them
-    term   := NAME ['=' VALUE]              mods  := letters of ukhIGHpPSDWeb
+    terms  := '/' term (',' term)* '/'      term  := NAME ['=' VALUE]       mods  := letters of ukhIGHpPSDWeb
 
 Source: perf-list(1), perf-record(1) and tools/perf/util/parse-events.y as a description of what is accepted.
 """
@@ -19,7 +19,7 @@ from probescope.model.perf_spec import EventGroup, EventSpec, Term
 MAX_TEXT = 1 << 16
 MODIFIERS = "ukhIGHpPSDWeb"
 _MODS = re.compile(rf"[{MODIFIERS}]+")
-_RAW = re.compile(r"r(?:0[xX])?([0-9a-fA-F]{1,16})")
+RAW = re.compile(r"r(?:0[xX])?([0-9a-fA-F]{1,16})")
 _SOURCE = re.compile("(?:tracepoint|software|hardware):(?=[A-Za-z])")  # as programs write the same events
 _PROBE = re.compile("(?:k(?:ret)?probe|u(?:ret)?probe|usdt|fentry|fexit|rawtracepoint|profile|interval|iter):")
 _WORD = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
@@ -87,7 +87,7 @@ class _Parser:
                 f"there is no event before '{found}'" if found else "an event is missing", start, start + 1
             )
         if self._peek() == "/":
-            return self._pmu(start, word)
+            return self._slashed(start, "pmu", word)
         following = self._peek(1) if self._peek() == ":" else ""
         rest = self._rest_of_word()
         if following and (not _MODS.fullmatch(rest) or following in "*?["):
@@ -95,18 +95,20 @@ class _Parser:
             name = self._take(_WORD)
             if not name:
                 raise self.error(f"the name of the tracepoint is missing after '{word}:'", start, self.at)
+            if self._peek() == "/":
+                return self._slashed(start, "tracepoint", name, group=word)
             return self._made(start, "tracepoint", name=name, group=word)
-        raw = _RAW.fullmatch(word)
+        raw = RAW.fullmatch(word)
         if raw:
             return self._made(start, "raw", name=word, number=int(raw[1], 16))
         return self._made(start, "name", name=word)
 
-    def _pmu(self, start: int, pmu: str) -> EventSpec:
+    def _slashed(self, start: int, kind: str, name: str, group: str = "") -> EventSpec:
         self.at += 1
         terms: list[Term] = []
         while self._peek() != "/":
             if self.at == len(self.text):
-                raise self.error(f"the terms of {pmu}/ have no end", start, self.at, "a '/' closes them")
+                raise self.error(f"the terms of {name}/ have no end", start, self.at, "a '/' closes them")
             found = _TERM.match(self.text, self.at)
             if not found:
                 raise self.error(
@@ -118,7 +120,7 @@ class _Parser:
                 self.at += 1
         self.at += 1
         letters = self._take(_MODS)  # cpu/event=0x3c/u, without a colon
-        return self._made(start, "pmu", letters, name=pmu, terms=tuple(terms))
+        return self._made(start, kind, letters, name=name, group=group, terms=tuple(terms))
 
     def _mem(self, start: int) -> EventSpec:
         found = _MEM.match(self.text, start + 4)
