@@ -202,10 +202,14 @@ class Opened:
         return (first, last) if last > first else (0, 0)
 
     def spans(self, text: str) -> tuple[tuple[int, int], ...]:
-        """(from, to) in ns of ``--time``, ends included. Raises UsageError."""
+        """(from, to) in ns of ``--time``, ends included; shares of a file whose header does not tell when it begins and
+        ends take a walk through its events. Raises UsageError."""
         from probescope.views.spans import HINTS, spans
 
         found, times = spans(text), self.times()
+        if found.shares and not any(times) and self.recording.name != "<stdin>":
+            ends = [(int(b.time[0]), int(b.time[-1])) for b in self.recording.batches() if b.count]
+            times = (min(e[0] for e in ends), max(e[1] for e in ends)) if ends else (0, 0)
         if found.shares and not any(times):
             raise UsageError("the file does not tell when it begins and ends", hints=HINTS[:1])
         return found.resolved(*times)
