@@ -22,8 +22,7 @@ from probescope.kernel import tracefs
 from probescope.kernel.host import host
 from probescope.kernel.perf_attr import PMU_DIR, PerfAttr, pmus
 from probescope.kernel.uapi import perf as u
-from probescope.lang.perf.events import RAW
-from probescope.model.perf_spec import EventGroup, EventSpec, Term
+from probescope.model.perf_spec import RAW, EventGroup, EventSpec, Term
 from probescope.sources import globs, perf_terms
 from probescope.sources.perf_terms import SAMPLING, NoSuchEvent
 

@@ -88,9 +88,7 @@ def test_named_event_of_a_pmu() -> None:
         ("r1a8/period=0x10/", (4, 0x1A8), "r1a8/period=0x10/", 16, 0),
     ],
 )
-def test_terms_of_events_without_a_pmu(
-    text: str, numbers: tuple[int, int], name: str, period: int, flags: int
-) -> None:
+def test_terms_of_events_without_a_pmu(text: str, numbers: tuple[int, int], name: str, period: int, flags: int) -> None:
     """As perf-record(1) has them: -e 'cycles/period=1000/' is written as often as -e cycles -c 1000."""
     (c,) = found(text)
     assert ((c.attr.type, c.attr.config), c.name, c.attr.period) == (numbers, name, period)

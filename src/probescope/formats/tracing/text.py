@@ -24,7 +24,7 @@ from probescope.model.alike import alike
 from probescope.model.recording import EventBatch, EventType, LostEvents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from probescope.formats.tracing.cells import Cells
     from probescope.formats.tracing.symbols import Context
@@ -41,10 +41,20 @@ _NAMING = {
 }
 
 
+def usual_head(context: Context, flags: bool, key: int, comm: str = "") -> str:
+    """What a line begins with: ``comm-TID [CPU] flags``. ``key``: depth, flags, CPU, thread, from its upper end."""
+    tid = key & 0xFFFFFFFF
+    tid -= (tid >> 31) << 32
+    cpu, bits, depth = key >> 32 & 0xFFFF, key >> 48 & 0xFF, key >> 56
+    name = comm or ("<idle>" if not tid else context.comms.get(tid, "<...>"))
+    head = f"{name:>16}-{tid:<5d} [{cpu:03d}]"
+    return f"{head} {latency(bits, depth)}" if flags else head
+
+
 class Lines:
     """Of batches of one recording, in their order: names of threads are learnt on the way. ``flags``: the column that
     trace-cmd has from 3.3 on; ``nanoseconds``: 9 digits instead of 6; ``ticks``: times are no nanoseconds, and printed
-    as they are; ``buffers``: names of several ring buffers, printed before each line."""
+    as they are; ``buffers``: names of several ring buffers, printed before each line; ``head``: as ``usual_head``."""
 
     def __init__(
         self,
@@ -56,6 +66,7 @@ class Lines:
         ticks: bool = False,
         buffers: tuple[str, ...] = (),
         plugins: bool = True,
+        head: Callable[..., str] = usual_head,
     ) -> None:
         self.events = events
         self.context = context
@@ -69,7 +80,7 @@ class Lines:
         self.repeats: dict[int, Repeats] = {}
         self.pauses: dict[int, list[int]] = {}
         self.texts = Texts()
-        self.head = partial(_head, context, flags)  # not of this object: what refers to itself is freed late
+        self.head = partial(head, context, flags)  # not of this object: what refers to itself is freed late
         self.heads = Memo(self.head)
         self.graph = Graph(events, context)
 
@@ -292,15 +303,6 @@ def latency(flags: int, depth: int) -> str:
 def _label(event: EventType) -> str:
     name = event.name.partition(":")[2] or "(NULL)"
     return f" {name}: ".ljust(23) if len(name) < 20 else f" {name}: "
-
-
-def _head(context: Context, flags: bool, key: int, comm: str = "") -> str:
-    tid = key & 0xFFFFFFFF
-    tid -= (tid >> 31) << 32
-    cpu, bits, depth = key >> 32 & 0xFFFF, key >> 48 & 0xFF, key >> 56
-    name = comm or ("<idle>" if not tid else context.comms.get(tid, "<...>"))
-    head = f"{name:>16}-{tid:<5d} [{cpu:03d}]"
-    return f"{head} {latency(bits, depth)}" if flags else head
 
 
 def _ended(lines: list[str]) -> bytes:

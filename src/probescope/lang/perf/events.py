@@ -1,7 +1,7 @@
 """The grammar of ``-e``: events, their terms and modifiers, groups.
 
     events := item (',' item)*              item  := event | '{' events '}' [':' mods]
-    event  := NAME [terms] | r[0x]HEX [terms] | PMU terms | SYSTEM:EVENT [terms] | mem:ADDRESS[/LENGTH][:rwx]   [':' mods]
+    event  := NAME [terms] | r[0x]HEX [terms] | PMU terms | SYSTEM:EVENT [terms] | mem:ADDRESS[/LENGTH][:rwx] [':' mods]
             | probe([BINARY] DEFINITION)                                             as probescope probe takes them
     terms  := '/' term (',' term)* '/'      term  := NAME ['=' VALUE]       mods  := letters of ukhIGHpPSDWeb
 
@@ -14,12 +14,11 @@ import re
 
 from probescope.diagnostics import Diagnostic, Source, Span
 from probescope.errors import ScriptError
-from probescope.model.perf_spec import EventGroup, EventSpec, Term
+from probescope.model.perf_spec import RAW, EventGroup, EventSpec, Term
 
 MAX_TEXT = 1 << 16
 MODIFIERS = "ukhIGHpPSDWeb"
 _MODS = re.compile(rf"[{MODIFIERS}]+")
-RAW = re.compile(r"r(?:0[xX])?([0-9a-fA-F]{1,16})")
 _SOURCE = re.compile("(?:tracepoint|software|hardware):(?=[A-Za-z])")  # as programs write the same events
 _PROBE = re.compile("(?:k(?:ret)?probe|u(?:ret)?probe|usdt|fentry|fexit|rawtracepoint|profile|interval|iter):")
 _WORD = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")

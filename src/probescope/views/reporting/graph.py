@@ -215,7 +215,7 @@ class Graph:
             if branch is not None and branch.own and branch.own >= limit:
                 out.append((branch.weight, branch.own, branch.own_count, path))
             below = [b for b in tree.below(branch and branch.at) if b.weight >= limit]
-            below.sort(key=lambda b: self._place(b.label))
+            below.sort(key=lambda b: (self._place(b.label),))
             waiting += [(b, (*path, b.label)) for b in below]
         out.reverse()
         out.sort(key=lambda e: -e[1])

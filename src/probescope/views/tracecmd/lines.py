@@ -7,10 +7,11 @@ bash-1234    2d..2.         2084.021659: sched_switch:  ...               -l
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from probescope.formats.tracing.print_fmt import Printer, compile_event
-from probescope.formats.tracing.text import Lines, latency
+from probescope.formats.tracing.text import Lines, latency, usual_head
 from probescope.frozen import dataclass
 from probescope.views.tracecmd.filtering import names
 from probescope.views.tracecmd.raw import raw_printer
@@ -42,11 +43,23 @@ class Look:
         return not (self.raw or self.plain or self.latency or self.differences)
 
 
+def _head(short: bool, raw: bool, context: Context, shown: bool, key: int, comm: str = "") -> str:
+    tid = key & 0xFFFFFFFF
+    tid -= (tid >> 31) << 32
+    cpu, flags, depth = key >> 32 & 0xFFFF, key >> 48 & 0xFF, key >> 56
+    name = comm or ("<idle>" if not tid else context.comms.get(tid, "<...>"))
+    place = f"{name[:8]:>8}-{tid:<5d} {cpu:3d}" if short else f"{name:>16}-{tid:<5d} [{cpu:03d}]"
+    if raw:
+        return place + (f"-0x{flags:x}" if shown or short else "")
+    return place + latency(flags, depth)
+
+
 class ReportLines(Lines):
     def __init__(self, events: tuple[EventType, ...], context: Context, look: Look, **options: Any) -> None:
-        super().__init__(events, context, nanoseconds=look.nanoseconds, plugins=look.plugins, **options)
         self.look = look
         self._every_raw = ".*" in look.raw
+        head = partial(_head, look.latency, self._every_raw) if look.latency or self._every_raw else usual_head
+        super().__init__(events, context, nanoseconds=look.nanoseconds, plugins=look.plugins, head=head, **options)
         self._last: int | None = None
         self._gaps: list[str] = []
         self._gone: set[int] = set()
@@ -101,18 +114,6 @@ class ReportLines(Lines):
         name = self.events[index].name
         usual = not (_named(name, self.look.raw) or _named(name, self.look.plain))
         return super()._naming(index) if usual else ()
-
-    def _head(self, key: int, comm: str = "") -> str:
-        if not (self.look.latency or self._every_raw):
-            return super()._head(key, comm)
-        tid = key & 0xFFFFFFFF
-        tid -= (tid >> 31) << 32
-        cpu, flags, depth = key >> 32 & 0xFFFF, key >> 48 & 0xFF, key >> 56
-        name = comm or ("<idle>" if not tid else self.context.comms.get(tid, "<...>"))
-        place = f"{name[:8]:>8}-{tid:<5d} {cpu:3d}" if self.look.latency else f"{name:>16}-{tid:<5d} [{cpu:03d}]"
-        if self._every_raw:
-            return place + (f"-0x{flags:x}" if self.flags or self.look.latency else "")
-        return place + latency(flags, depth)
 
     def _migration(self, records: Any) -> list[str] | None:
         return None if self._every_raw else super()._migration(records)
