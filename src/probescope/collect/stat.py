@@ -63,20 +63,17 @@ class Snapshot:
 
 def run(request: StatRequest) -> Iterator[Snapshot]:
     """Snapshots: one for each interval, and one at the end. Raises KernelError, UsageError."""
+    control = Control(request.control)
     signals = Signals()
     child: Child | None = None
     countings: list[Counting] = []
-    going: _Run | None = None
     cgroups: list[int] = []
     try:
         child = Child(request.command) if request.command else None
         cgroups.extend(map(_cgroup, request.cgroups))
         countings.extend(Counting(request.counters, target) for target in _targets(request, child, cgroups))
-        going = _Run(request, countings, child, signals)
-        yield from going.snapshots()
+        yield from _Run(request, countings, child, signals, control).snapshots()
     finally:
-        if going is not None:
-            going.close()
         for c in countings:
             c.close()
         for fd in cgroups:
@@ -84,6 +81,7 @@ def run(request: StatRequest) -> Iterator[Snapshot]:
         if child is not None:
             child.close()
         signals.close()
+        control.close()
 
 
 def _targets(request: StatRequest, child: Child | None, cgroups: list[int]) -> Iterator[Target]:
@@ -112,13 +110,20 @@ def _cgroup(path: str) -> int:
 
 
 class _Run:
-    def __init__(self, request: StatRequest, countings: list[Counting], child: Child | None, signals: Signals) -> None:
+    def __init__(
+        self,
+        request: StatRequest,
+        countings: list[Counting],
+        child: Child | None,
+        signals: Signals,
+        control: Control,
+    ) -> None:
         self._request = request
         self._countings = countings
         self._child = child
         self._signals = signals
         self._last: list[Reading] = []
-        self._control = Control(request.control)
+        self._control = control
 
     def snapshots(self) -> Iterator[Snapshot]:
         r = self._request
@@ -212,9 +217,6 @@ class _Run:
                 elif command == "disable":
                     c.disable()
             self._control.answer(command)
-
-    def close(self) -> None:
-        self._control.close()
 
     def _over(self) -> bool:
         if self._signals.stop_asked or self._control.stopped:

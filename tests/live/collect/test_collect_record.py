@@ -298,6 +298,13 @@ def test_commands_while_it_records(tmp_path: Path, started: Callable[..., subpro
     assert Found(path).samples == 230
 
 
+def test_commands_from_descriptors_that_nobody_gave(tmp_path: Path) -> None:
+    """Those that it opens itself get such numbers: none of them is a channel."""
+    for fd in range(3, 12):
+        said = record("-o", str(tmp_path / "perf.data"), *GETPPID, "--control", f"fd:{fd}", "--", "true", code=2)
+        assert f"cannot use the control channel fd:{fd}: Bad file descriptor" in said
+
+
 def test_another_file_after_each_megabyte(tmp_path: Path) -> None:
     """The last two are kept, each can be read by itself, with the names of tasks."""
     out = tmp_path / "perf.data"

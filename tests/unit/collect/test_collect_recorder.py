@@ -352,10 +352,20 @@ def test_commands_that_can_come_no_more() -> None:
         os.close(ctl)
 
 
-@pytest.mark.parametrize("spec", ["x", "fd:", "fd:x", "fd:999999", "fifo:/no/such", "file:/tmp/x"])
+@pytest.mark.parametrize("spec", ["x", "fd:", "fd:x", "fd:999999", "fd:99999999999999999999", "fifo:/no/such", "file:/tmp/x"])
 def test_channels_that_cannot_be_used(spec: str) -> None:
     with pytest.raises(UsageError, match="control channel"):
         Control(spec)
+
+
+def test_a_file_is_no_channel(tmp_path: Path) -> None:
+    """Nobody can wait for one: epoll(7) refuses it."""
+    path = tmp_path / "commands"
+    path.write_text("enable\n")
+    with path.open() as f:
+        for spec in (f"fd:{f.fileno()}", f"fifo:{path}", "fifo:/dev/null"):
+            with pytest.raises(UsageError, match="no pipe, socket or terminal"):
+                Control(spec)
 
 
 # --- what there was before

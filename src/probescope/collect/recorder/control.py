@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -18,7 +19,8 @@ _MOST = 4096
 
 
 class Control:
-    """``spec`` empty: no commands. Raises UsageError for one that cannot be used."""
+    """``spec`` empty: no commands. To be made before anything else is opened: a number that we were not given might
+    else be of what is opened here. Raises UsageError for one that cannot be used."""
 
     def __init__(self, spec: str) -> None:
         self._in = self._ack = -1
@@ -41,7 +43,9 @@ class Control:
                 # both ways: a reader does not wait for a writer so, and sees no end when one leaves
                 self._in = self._opened(ctl)
                 self._ack = self._opened(ack) if ack else -1
-        except (OSError, ValueError) as e:
+            if not _waited_for(self._in):
+                raise OSError(0, "it is no pipe, socket or terminal")
+        except (OSError, ValueError, OverflowError) as e:
             self.close()
             why = e.strerror if isinstance(e, OSError) else "a descriptor is a number"
             hints = ["descriptors are opened by who starts this: 99<>fifo"] if kind == "fd" else ["mkfifo makes one"]
@@ -86,3 +90,10 @@ class Control:
             os.close(fd)
         self._owned.clear()
         self._in = self._ack = -1
+
+
+def _waited_for(fd: int) -> bool:
+    """Whether epoll(7) can: of files and of /dev/null it cannot. Descriptors without a file, as of eventfd(2), have no
+    type."""
+    kind = stat.S_IFMT(os.fstat(fd).st_mode)
+    return kind in {stat.S_IFIFO, stat.S_IFSOCK, 0} or os.isatty(fd)

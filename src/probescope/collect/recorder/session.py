@@ -43,6 +43,7 @@ _PIECE = 1 << 18
 def record(request: RecordRequest, say: Callable[[str], None] | None = None) -> Recorded:
     """Blocks until it is over. ``say`` is given, when it has begun, what a person is to know of it: ``notes``. Raises
     KernelError, UsageError, LimitError, and OSError where a file cannot be written any more."""
+    control = Control(request.control)
     signals = Signals(usr2=True)
     child: Child | None = None
     rings: Rings | None = None
@@ -59,7 +60,7 @@ def record(request: RecordRequest, say: Callable[[str], None] | None = None) -> 
         rings = Rings(*_asked(request, child, pages), pages=pages, shrink=not request.pages)
         if say is not None:
             _tell(rings, request.verbose, say)
-        run = _Run(request, rings, child, signals)
+        run = _Run(request, rings, child, signals, control)
         run.all()
         if niceness is not None:
             ordinary(niceness)
@@ -74,6 +75,7 @@ def record(request: RecordRequest, say: Callable[[str], None] | None = None) -> 
         if child is not None:
             child.close()
         signals.close()
+        control.close()
 
 
 def _tell(rings: Rings, verbose: bool, say: Callable[[str], None]) -> None:
@@ -120,13 +122,15 @@ def _on_exec(e: RingEvent, *, late: bool) -> RingEvent:
 
 
 class _Run:
-    def __init__(self, request: RecordRequest, rings: Rings, child: Child | None, signals: Signals) -> None:
+    def __init__(
+        self, request: RecordRequest, rings: Rings, child: Child | None, signals: Signals, control: Control
+    ) -> None:
         self._request = request
         self._rings = rings
         self._child = child
         self._signals = signals
         self._files = Files(request, rings.events, rings.ids)
-        self._control = Control(request.control)
+        self._control = control
         self._trigger = Trigger(request.switch.events, rings)
         self._done: list[Written] = []
         self._woken = 0
@@ -352,5 +356,4 @@ class _Run:
         if self._request.off_cpu is not None:
             self._request.off_cpu.close()
         self._files.close()
-        self._control.close()
         self._trigger.close()
