@@ -45,7 +45,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 _SCHED = "probescope record -e 'sched:*' -a -- sleep 5, then report --sched or --timehist, or flame --off-cpu"
 PEERS = {
-    # what other tools call it: what it is here
+    # what other tools are called and call it: what it is here
+    "bpftrace": "probescope run, with bpftrace's options",
+    "perf": "perf's commands are probescope's: probescope stat, record, report, script, annotate, diff, top",
+    "trace-cmd": "probescope ftrace record, report, start, show, list...",
     "trace": "probescope run -e 'tracepoint:syscalls:sys_enter_openat { print(args) }', or report --syscalls",
     "sched": _SCHED,
     "timechart": _SCHED,

@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     Keep = Callable[[ToldBatch], Column | None]
 
 
+_USUAL = {
+    "perf.data": ("probescope COMMAND -i FILE names another", "probescope record writes one"),
+    "perf.data.old": ("probescope diff OLD NEW names others", "probescope record keeps the one before under this name"),
+}
+"""What helps where a file is not there that nobody has named."""
+
+
 def opened(name: str, search: Search | None = None) -> Opened:
     """``search``: how names are looked for, if not as usual. Raises UsageError where it cannot be opened, FormatError
     where it is no recording."""
@@ -51,10 +58,7 @@ def opened(name: str, search: Search | None = None) -> Opened:
         recording = open_perfdata(sys.stdin.buffer if name == "-" else name)
         return Opened(recording, search or plain_search(name))
     except OSError as e:
-        hints = (
-            ["probescope COMMAND -i FILE names another", "probescope record writes one"] if name == "perf.data" else []
-        )
-        raise UsageError(f"cannot read {name}: {e.strerror}", hints=hints) from e
+        raise UsageError(f"cannot read {name}: {e.strerror}", hints=_USUAL.get(name, ())) from e
 
 
 class Opened:
