@@ -226,12 +226,8 @@ def guarded(run: Callable[[], int]) -> int:
     """Runs a command; errors become messages on stderr. With PROBESCOPE_DEBUG set, they are tracebacks."""
     debug = bool(os.environ.get("PROBESCOPE_DEBUG"))
     try:
-        code = run()
+        code = _code(run)
         sys.stdout.flush()
-    except SystemExit as e:  # --help of a command, or a signal
-        if _asked():
-            _drop_output()  # nobody may read it: that is no reason to stay
-        return e.code if isinstance(e.code, int) else 0
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -252,8 +248,22 @@ def guarded(run: Callable[[], int]) -> int:
         if debug:
             raise
         sys.stderr.write(_shown(error_text(e)))
-        return getattr(e, "exit_code", 1)
+        return 1 if _full(e) else getattr(e, "exit_code", 1)
     return code
+
+
+def _code(run: Callable[[], int]) -> int:
+    try:
+        return run()
+    except SystemExit as e:  # --help of a command, or a signal
+        if _asked():
+            _drop_output()  # nobody may read it: that is no reason to stay
+        return e.code if isinstance(e.code, int) else 0
+
+
+def _full(e: Exception) -> bool:
+    """Whether it is about a file that could not be written to its end: then the command line made sense."""
+    return any(isinstance(of, OSError) and of.errno in _FULL for of in (e.__cause__, e.__context__))
 
 
 def _asked() -> int:
@@ -269,7 +279,8 @@ def _shown(text: str) -> str:
     return visible_in_color(text) if sys.stderr.isatty() else text
 
 
-_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EROFS)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
+_UNWRITABLE = (*_FULL, errno.EROFS)
 
 _SCARCE = {
     errno.EMFILE: "more than ulimit -n files cannot be open at once: ulimit -n 4096",

@@ -104,6 +104,12 @@ class Parser(argparse.ArgumentParser):
             "diff",
         }
 
+    def print_help(self, file: Any = None) -> None:
+        """argparse drops what it cannot write, and says nothing."""
+        import sys
+
+        (file or sys.stdout).write(self.format_help())
+
     def _nearest(self, message: str) -> list[str]:
         """For ``unrecognized arguments: --mesure``: the option that may have been meant."""
         from probescope.diagnostics import nearest

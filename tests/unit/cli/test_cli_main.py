@@ -144,6 +144,30 @@ def test_errors_become_messages(capsys, monkeypatch, error, code, text):
     assert capsys.readouterr().err == text
 
 
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG])
+def test_a_full_disk_is_no_mistake_in_the_command_line(capsys, number):
+    """Whichever command it was that names the file in its message; a folder that is not there is a mistake."""
+
+    def fails(of: OSError) -> int:
+        try:
+            raise of
+        except OSError as e:
+            raise UsageError(f"cannot write x: {e.strerror}") from None
+
+    assert guarded(lambda: fails(OSError(number, "full"))) == 1
+    assert guarded(lambda: fails(OSError(errno.ENOENT, "none"))) == 2
+    assert capsys.readouterr().err.count("ERROR: cannot write x") == 2
+
+
+@pytest.mark.parametrize("command", ["", "stat", "report", "ftrace", "completion"])
+def test_help_that_cannot_be_written(command):
+    """argparse drops what it cannot write, and all was well."""
+    words = [sys.executable, "-m", "probescope", *command.split(), "--help"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, "ERROR: cannot write the output: No space left on device\n")
+
+
 def test_a_number_of_thousands_of_digits_is_no_bug(capsys):
     """Python makes none of it: whoever wrote it, in whichever option, is told so."""
     assert guarded(lambda: int("9" * 5000)) == 1
