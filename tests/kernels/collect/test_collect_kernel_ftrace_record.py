@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -19,13 +16,13 @@ from probescope.formats.tracedat import open_tracedat
 from probescope.formats.tracing.text import Lines, report
 from probescope.kernel import tracefs
 from probescope.kernel.leftovers import leftovers, reap
+from tests.support.kernels_kills import Command, moments
 
 pytestmark = [
     pytest.mark.skipif("function_graph" not in tracefs.tracers(), reason="this kernel has no function tracer"),
     pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="trace-cmd is not installed"),
 ]
 
-PROBESCOPE = str(Path(sys.executable).parent / "probescope")
 FEW = ["-l", "do_sys_openat2", "-l", "getname*", "-l", "do_filp_open", "-l", "alloc_fd", "-l", "vfs_open"]
 GRAPH = ["-p", "function_graph", *FEW, "-g", "do_sys_openat2"]
 TEXT = (
@@ -161,17 +158,10 @@ ROUNDS = int(os.environ.get("PROBESCOPE_KILLS", "4"))
 def test_killed_at_any_moment_nothing_stays(tmp_path):
     """SIGKILL, later each time; then what the next run finds, and leaves."""
     before = state()
-    command = [PROBESCOPE, "ftrace", "record", *GRAPH, "--max-graph-depth", "3", "-O", "funcgraph-tail", "-e", "sched"]
-    command += ["-B", "other", "-e", "irq", "-o", str(tmp_path / "trace.dat"), "sleep", "60"]
-    for turn in range(ROUNDS):
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        try:
-            process.wait(0.3 + 4.0 * turn / ROUNDS)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-        process.wait()
+    argv = ["record", *GRAPH, "--max-graph-depth", "3", "-O", "funcgraph-tail", "-e", "sched"]
+    argv += ["-B", "other", "-e", "irq", "-o", str(tmp_path / "trace.dat"), "sleep", "60"]
+    for turn, process in moments(lambda: Command(main, argv), ROUNDS):
+        process.kill()
         # the watchdog may be at it as well: whoever comes first
         deadline = time.monotonic() + 30
         while any(not item.alive for item in leftovers()) or (state() != before and time.monotonic() < deadline):

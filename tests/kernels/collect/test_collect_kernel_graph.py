@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from probescope.cli.graph import main
 from probescope.collect.ftrace.arming import Armed
 from probescope.collect.ftrace.live import LiveTrace
 from probescope.collect.ftrace.names import Names
@@ -25,6 +26,7 @@ from probescope.kernel.leftovers import leftovers, reap
 from probescope.kernel.machine import online_cpus
 from probescope.views.graph.rows import rows
 from probescope.views.graph.tree import Look, Tree
+from tests.support.kernels_kills import Command, moments
 
 pytestmark = pytest.mark.skipif("function_graph" not in tracefs.tracers(), reason="this kernel has no function tracer")
 
@@ -50,6 +52,8 @@ STATE = (
 def state():
     """All settings of tracefs that a tracer changes, and the instances there are."""
     out = {name: tracefs.read(name) for name in STATE}
+    # a buffer that was never used grows when it is, and to a little more than it says
+    out["buffer_size_kb"] = re.sub(r"^7 \(expanded: 1408\)|^1410$", "1408", tracefs.read("buffer_size_kb").strip())
     # options of a tracer exist as long as it does
     out["trace_options"] = "\n".join(o for o in out["trace_options"].splitlines() if "funcgraph" not in o)
     out["instances"] = " ".join(sorted(os.listdir(tracefs.find_root() + "/instances")))
@@ -118,6 +122,14 @@ def test_depth_is_borrowed_and_given_back():
         columns = read(live)
         live.close()
     assert set(columns.depth.tolist()) == {0}
+    assert state() == before
+
+
+def test_the_buffer_has_the_size_that_is_asked_for():
+    """Also the top one, where function_graph is in no other."""
+    before = state()
+    with Armed(setup(buffer_kb=4096)) as armed:
+        assert int(tracefs.told_size(tracefs.read("buffer_size_kb", armed.base))) >= 4096
     assert state() == before
 
 
@@ -270,16 +282,12 @@ def test_killed_at_any_moment_nothing_stays():
     """SIGKILL, later each time, of the process, of its group, and of its watchdog first; then what the next run finds,
     and leaves."""
     before = state()
-    argv = command("do_sys_openat2", "--depth", "3", "-e", "sched:sched_switch", "--seconds", "60")
+    argv = ["do_sys_openat2", "--depth", "3", "-e", "sched:sched_switch", "--seconds", "600"]
     for word in FEW:
         argv += ["-l", word]
-    for turn in range(ROUNDS):
-        process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-        try:
-            process.wait(0.3 + 3.0 * turn / ROUNDS)
-        except subprocess.TimeoutExpired:
-            killed(process.pid, turn % 3)
-        process.wait()
+    for turn, process in moments(lambda: Command(main, argv), ROUNDS):
+        killed(process.pid, turn % 3)
+        process.gone()
         # the watchdog may be at it as well: whoever comes first
         while any(not item.alive for item in leftovers()):
             reap()
