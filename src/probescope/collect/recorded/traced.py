@@ -75,8 +75,17 @@ class Traced:
         """Of each event: the mark of the kernel, then addresses."""
         import numpy as np
 
+        from probescope.collect.ftrace.stacks import MACHINERY
+
+        def asked(number: int) -> tuple[int, ...]:
+            """As by the ftrace collector: without the tracer's own functions, which are the innermost."""
+            chain = stacks.addresses(number)
+            frames = map(stacks.frame, chain)
+            first = next((i for i, f in enumerate(frames) if not f.name.startswith(MACHINERY)), len(chain))
+            return chain[first:]
+
         different, inverse = np.unique(numbers, return_inverse=True)
-        chains = [(KERNEL_MARK, *stacks.addresses(n)) if n >= 0 else () for n in different.tolist()]
+        chains = [(KERNEL_MARK, *asked(n)) if n >= 0 else () for n in different.tolist()]
         size = np.array([len(c) for c in chains], np.int64)
         values = np.array([a for c in chains for a in c], np.uint64)
         return Ragged(values, (np.cumsum(size) - size)[inverse], size[inverse])
