@@ -87,6 +87,15 @@ def test_inlined_functions_are_told(program: Path, capsys: pytest.CaptureFixture
     assert all(any(s["function"] == "inner" for s in r["source"]) for r in rows)  # type: ignore[attr-defined]
 
 
+def test_a_kernel_that_is_named_tells_its_own_lines(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects --vmlinux FILE of a kernel that does not run: what it has inlined is told by its own debug information.
+    To what reads it, a program at fixed addresses is no other file than a kernel."""
+    rows = whois(capsys, "inner told of %d things", "--vmlinux", str(program / "fixed"))
+    assert rows
+    for row in rows:
+        assert [s["line"] for s in row["source"] if s["function"] == "inner"] == [9]  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("name", ["pie", "fixed"])
 def test_tables_of_messages_are_followed(program: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Protects messages that code reaches through an array of pointers only, relocated or not."""

@@ -19,7 +19,7 @@ from probescope.errors import ElfError
 from probescope.views.whois.images import Where
 
 if TYPE_CHECKING:
-    from probescope.debuginfo.dwarf_inlines import SourceFrame
+    from probescope.debuginfo.dwarf_inlines import Inlines, SourceFrame
     from probescope.debuginfo.kallsyms import Kallsyms
 
 IMAGES = ("/boot/vmlinuz-{0}", "/usr/lib/modules/{0}/vmlinuz", "/lib/modules/{0}/vmlinuz", "/boot/vmlinux-{0}")
@@ -27,7 +27,7 @@ IMAGES = ("/boot/vmlinuz-{0}", "/usr/lib/modules/{0}/vmlinuz", "/lib/modules/{0}
 
 class Kernel:
     """``elf`` as linked, ``names`` as running (``None``: another kernel's file, with whatever symbols it has itself).
-    ``lines``: source lines of an address as running."""
+    ``lines``: source lines of an address as running; those that the file tells itself come before."""
 
     def __init__(
         self,
@@ -39,6 +39,8 @@ class Kernel:
         self._elf, self._names, self._lines = elf, names, lines
         self._refs: Crossrefs | None = None
         self._moved = self._distance()
+        self._own: Inlines | None = None
+        self._looked = False
 
     def _distance(self) -> int:
         """How far above its own addresses the kernel runs. Raises ElfError where nobody tells."""
@@ -72,7 +74,12 @@ class Kernel:
         return runs - self._moved
 
     def frames(self, address: int) -> tuple[SourceFrame, ...]:
-        return self._lines(address + self._moved)
+        from probescope.debuginfo.dwarf_inlines import open_inlines
+
+        if not self._looked:
+            self._looked = True
+            self._own = open_inlines(self._elf.path, elf=self._elf)
+        return (self._own.frames(address) if self._own is not None else ()) or self._lines(address + self._moved)
 
     def probe(self, where: Where, exact: bool = False) -> str:
         name = where.name if exact or not where.name.endswith(".cold") else where.plain
