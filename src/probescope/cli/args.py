@@ -45,12 +45,13 @@ def main(argv: list[str]) -> int:
     if not args.exec:
         return _kernel(args)
     from probescope.debuginfo.guess_args import Guesser
+    from probescope.lang.bt.pointtext import part
     from probescope.views.arguments.code import BinaryCode
     from probescope.views.whois.subjects import program
 
     found = program(args.exec)
     function = _function(found.binary, args.function)
-    probe = f"uprobe:{found.title}:{function.name if _plain(function.name) else hex(function.address)}"
+    probe = f"uprobe:{part(found.title)}:{function.name if _plain(function.name) else hex(function.address)}"
     declared = [] if args.guess else _declared(probe)
     if declared:
         return _show_declared(function.name, declared, args)

@@ -13,6 +13,7 @@ from probescope.collect.graph.nesting import Nesting
 from probescope.collect.graph.probed_names import ProbedNames
 from probescope.errors import ScriptError, UsageError
 from probescope.frozen import dataclass
+from probescope.lang.bt.pointtext import part
 
 if TYPE_CHECKING:
     from probescope.collect.actions import Sink
@@ -37,6 +38,7 @@ _CALL = ("tracepoint:raw_syscalls:sys_enter", "tracepoint:raw_syscalls:sys_exit"
 
 def user_pairs(path: str, patterns: Sequence[str]) -> list[Pair]:
     """Names of C++ and Rust are those that people write."""
+    path = part(path)
     names = [f'cpp:"{p}"' if "::" in p else p for p in patterns]
     return [(f"uprobe:{path}:{p}", f"uretprobe:{path}:{p}") for p in names]
 

@@ -92,6 +92,16 @@ def _parameter(found: re.Match[str], params: Sequence[str]) -> str:
     return value.replace("$", _DOLLAR)
 
 
+_SAFE = re.compile(r"[\w./+~%=^#!*?\[\]-]*")
+
+
+def part(text: str) -> str:
+    """As one part of an attach point: in quotes where blanks, colons and the like would end it."""
+    if _SAFE.fullmatch(text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 def split(text: str) -> list[str]:
     """The parts between colons, quotes resolved; ``@`` outside of quotes comes back as a private character."""
     if len(text) > LONGEST:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from probescope.frozen import dataclass
+from probescope.lang.bt.pointtext import part
 from probescope.model.types import Bool, Enum, Int, Pointer, Type, Void, is_scalar
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class Subject:
         name = self.function
         if not self.plain and _ADDRESS.match(name) is None:
             name = f'cpp:"{name}"'
-        return f"uprobe:{self.binary}:{name}", f"uretprobe:{self.binary}:{name}"
+        path = part(self.binary)
+        return f"uprobe:{path}:{name}", f"uretprobe:{path}:{name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from probescope.errors import DwarfError, UsageError
 from probescope.frozen import dataclass, replace
+from probescope.lang.bt.pointtext import part
 from probescope.model.probe import SHORT_NAMES, SOURCES
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def point(text: str, program: Program | None) -> Point:
     if line is not None:
         return Point(text, _of_line(line["path"], int(line["line"]), program))
     if _ADDRESS.match(text) and program is not None:
-        return Point(text, (f"uprobe:{program.title}:{text}",))
+        return Point(text, (f"uprobe:{part(program.title)}:{text}",))
     found = (_FUNCTION if program is None else _OF_FILE).match(text)
     if found is None or (found["more"] and found["back"]):
         hints = ["FUNC, FUNC+0x1f, FUNC%return, FILE:LINE, 0xADDRESS, or a probe as list shows it"]
@@ -72,7 +73,7 @@ def marked(name: str, target: str) -> list[Point]:
     if not mark.isidentifier() or (provider and not provider.isidentifier()):
         raise UsageError(f"'{name}' is no mark", hints=["--mark parse, or with its provider: --mark app:parse"])
     ends = (f"{mark}__begin", f"{mark}__end")
-    return [Point(end, (f"usdt:{target}:{provider or '*'}:{end}",)) for end in ends]
+    return [Point(end, (f"usdt:{part(target)}:{provider or '*'}:{end}",)) for end in ends]
 
 
 def has_mark(path: str, name: str) -> bool:
@@ -95,7 +96,7 @@ def _of_line(path: str, line: int, program: Program | None) -> tuple[str, ...]:
     found = by_line(program, path, line)
     if not found:
         raise DwarfError(f"no code comes from {path}:{line}", file=program.title)
-    return tuple(f"uprobe:{program.title}:{f.where.address:#x}" for f in found[:MOST_COPIES])
+    return tuple(f"uprobe:{part(program.title)}:{f.where.address:#x}" for f in found[:MOST_COPIES])
 
 
 def _of_function(text: str, found: re.Match[str], program: Program | None) -> Point:
@@ -105,7 +106,7 @@ def _of_function(text: str, found: re.Match[str], program: Program | None) -> Po
     if found["more"]:
         site = program.binary.function(name) or next(iter(program.binary.demangled(name)), None)
         if site is not None:
-            return Point(text, (f"uprobe:{program.title}:{site.address + int(found['more'], 0):#x}",))
+            return Point(text, (f"uprobe:{part(program.title)}:{site.address + int(found['more'], 0):#x}",))
     elif (both := ends(program.binary, program.title, name)) is not None:
         return replace(both[back], text=text)
     from probescope.sources.uprobe import inlined_hints
@@ -119,6 +120,7 @@ def ends(binary: Binary, path: str, name: str) -> tuple[Point, Point] | None:
     symbol, a name of C++ or Rust as people write it, or one of Go. Raises ProbeError."""
     from probescope.sources import go_points
 
+    path = part(path)
     go = go_points.of(binary, name)
     if go is not None:
         back = tuple(f"uprobe:{path}:{a:#x}" for a in go.returns)

@@ -9,6 +9,7 @@ from probescope.debuginfo.elf import ElfFile
 from probescope.debuginfo.elf_symbols import STT_OBJECT
 from probescope.errors import DwarfError, ElfError
 from probescope.frozen import dataclass
+from probescope.lang.bt.pointtext import part
 from probescope.views.code import File
 
 if TYPE_CHECKING:
@@ -113,8 +114,8 @@ class Program:
 
     def probe(self, where: Where, exact: bool = False) -> str:
         if where.name and not exact and "." not in where.plain:
-            return f"uprobe:{self.title}:{_quoted(where.plain if self._has(where.plain) else where.name)}"
-        return f"uprobe:{self.title}:{where.address if exact else where.start:#x}"
+            return f"uprobe:{part(self.title)}:{_quoted(where.plain if self._has(where.plain) else where.name)}"
+        return f"uprobe:{part(self.title)}:{where.address if exact else where.start:#x}"
 
     def _has(self, name: str) -> bool:
         return self.binary.function(name) is not None
