@@ -105,7 +105,7 @@ class Parser(argparse.ArgumentParser):
         }
 
     def print_help(self, file: Any = None) -> None:
-        """argparse drops what it cannot write, and says nothing."""
+        """Argparse drops what it cannot write, and says nothing."""
         import sys
 
         (file or sys.stdout).write(self.format_help())

@@ -352,7 +352,9 @@ def test_commands_that_can_come_no_more() -> None:
         os.close(ctl)
 
 
-@pytest.mark.parametrize("spec", ["x", "fd:", "fd:x", "fd:999999", "fd:99999999999999999999", "fifo:/no/such", "file:/tmp/x"])
+@pytest.mark.parametrize(
+    "spec", ["x", "fd:", "fd:x", "fd:999999", "fd:99999999999999999999", "fifo:/no/such", "file:/tmp/x"]
+)
 def test_channels_that_cannot_be_used(spec: str) -> None:
     with pytest.raises(UsageError, match="control channel"):
         Control(spec)
