@@ -353,7 +353,7 @@ def explain(what: str, *, pid: int = 0) -> list[Explained]:
 
 
 def parse_probe(text: str) -> ProbeSpec:
-    """One probe as written, split into its parts. Raises ScriptError."""
+    """One probe as written, split into its parts. Raises ProbeError."""
     from probescope.front import parse_probe as parse
 
     return parse(text)

@@ -335,7 +335,12 @@ def _kfunc(name: str, source: str) -> bool:
 
 
 def parse_probe(text: str) -> ProbeSpec:
-    """One probe as written. Raises ScriptError or ProbeError."""
+    """One probe as written. Raises ProbeError."""
+    from probescope.errors import ProbeError
     from probescope.lang.bt.attachpoint import parse
+    from probescope.lang.bt.pointtext import PointError
 
-    return parse(text)[0]
+    try:
+        return parse(text)[0]
+    except PointError as e:
+        raise ProbeError(e.what, hints=list(e.hints)) from None

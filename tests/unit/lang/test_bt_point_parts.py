@@ -6,6 +6,7 @@ import pytest
 
 from probescope.collect.graph.probed import user_pairs
 from probescope.diagnostics import Source
+from probescope.errors import ProbeError
 from probescope.front import parse_probe
 from probescope.lang.bt.parser import parse
 from probescope.lang.bt.pointtext import part, split
@@ -34,3 +35,10 @@ def test_probes_of_programs_whatever_they_are_called(path: str) -> None:
     for probe in probes:
         assert parse_probe(probe).target == path
         assert len(parse(Source("stdin", f"{probe} {{ }}")).probes) == 1
+
+
+@pytest.mark.parametrize("text", ['fentry:a"b', "kprobe:a$b", "fentry:", "uprobe:a:b:c", ""])
+def test_what_is_no_probe_is_an_error_of_ours(text: str) -> None:
+    """``probescope args 'a"b'`` was called a bug: every command takes this one for "not declared"."""
+    with pytest.raises(ProbeError):
+        parse_probe(text)
