@@ -17,6 +17,8 @@ from probescope.kernel.uapi.perf import PERF_CONTEXT_KERNEL
 from probescope.model.recording import Ragged
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from probescope.model.recording import Column, EventBatch, EventType
 
 STACK = "ftrace:kernel_stack"
@@ -41,23 +43,28 @@ the function that the event is in."""
 
 
 class Machinery:
-    """Whether an address is one of the tracer's own functions."""
+    """Whether an address is one of the tracer's own functions. ``name``: of an address, if not of this kernel's."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: Callable[[int], str] | None = None) -> None:
+        self._name = name or _name
         self._known: dict[int, bool] = {}
 
     def __call__(self, address: int) -> bool:
         found = self._known.get(address)
         if found is None:
-            from probescope.collect.host import kernel_symbols
-
-            symbol = kernel_symbols().lookup(address)
-            found = self._known[address] = bool(symbol and symbol[0].startswith(MACHINERY))
+            found = self._known[address] = self._name(address).startswith(MACHINERY)
         return found
 
-    def first(self, chain: list[int]) -> int:
+    def first(self, chain: Sequence[int]) -> int:
         """How many of the innermost frames are."""
         return next((i for i, a in enumerate(chain) if not self(a)), len(chain))
+
+
+def _name(address: int) -> str:
+    from probescope.collect.host import kernel_symbols
+
+    symbol = kernel_symbols().lookup(address)
+    return symbol[0] if symbol else ""
 
 
 def number(events: tuple[EventType, ...]) -> int:

@@ -75,14 +75,14 @@ class Traced:
         """Of each event: the mark of the kernel, then addresses."""
         import numpy as np
 
-        from probescope.collect.ftrace.stacks import MACHINERY
+        from probescope.collect.ftrace.stacks import Machinery
+
+        machinery = Machinery(lambda address: stacks.frame(address).name)
 
         def asked(number: int) -> tuple[int, ...]:
-            """As by the ftrace collector: without the tracer's own functions, which are the innermost."""
+            """As by the ftrace collector: without the tracer's own functions."""
             chain = stacks.addresses(number)
-            frames = map(stacks.frame, chain)
-            first = next((i for i, f in enumerate(frames) if not f.name.startswith(MACHINERY)), len(chain))
-            return chain[first:]
+            return chain[machinery.first(chain) :]
 
         different, inverse = np.unique(numbers, return_inverse=True)
         chains = [(KERNEL_MARK, *asked(n)) if n >= 0 else () for n in different.tolist()]

@@ -41,12 +41,17 @@ _NAMING = {
 }
 
 
-def usual_head(context: Context, flags: bool, key: int, comm: str = "") -> str:
-    """What a line begins with: ``comm-TID [CPU] flags``. ``key``: depth, flags, CPU, thread, from its upper end."""
+def told_by(key: int, context: Context, comm: str = "") -> tuple[str, int, int, int, int]:
+    """Name, thread, CPU, flags, depth of what a line begins with: ``key`` holds the last four, from its lower end."""
     tid = key & 0xFFFFFFFF
     tid -= (tid >> 31) << 32
-    cpu, bits, depth = key >> 32 & 0xFFFF, key >> 48 & 0xFF, key >> 56
     name = comm or ("<idle>" if not tid else context.comms.get(tid, "<...>"))
+    return name, tid, key >> 32 & 0xFFFF, key >> 48 & 0xFF, key >> 56
+
+
+def usual_head(context: Context, flags: bool, key: int, comm: str = "") -> str:
+    """``comm-TID [CPU] flags``."""
+    name, tid, cpu, bits, depth = told_by(key, context, comm)
     head = f"{name:>16}-{tid:<5d} [{cpu:03d}]"
     return f"{head} {latency(bits, depth)}" if flags else head
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from probescope.formats.tracing.print_fmt import Printer, compile_event
-from probescope.formats.tracing.text import Lines, latency, usual_head
+from probescope.formats.tracing.text import Lines, latency, told_by, usual_head
 from probescope.frozen import dataclass
 from probescope.views.tracecmd.filtering import names
 from probescope.views.tracecmd.raw import raw_printer
@@ -44,10 +44,7 @@ class Look:
 
 
 def _head(short: bool, raw: bool, context: Context, shown: bool, key: int, comm: str = "") -> str:
-    tid = key & 0xFFFFFFFF
-    tid -= (tid >> 31) << 32
-    cpu, flags, depth = key >> 32 & 0xFFFF, key >> 48 & 0xFF, key >> 56
-    name = comm or ("<idle>" if not tid else context.comms.get(tid, "<...>"))
+    name, tid, cpu, flags, depth = told_by(key, context, comm)
     place = f"{name[:8]:>8}-{tid:<5d} {cpu:3d}" if short else f"{name:>16}-{tid:<5d} [{cpu:03d}]"
     if raw:
         return place + (f"-0x{flags:x}" if shown or short else "")
