@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from probescope.diagnostics import Span
 from probescope.frozen import dataclass
 from probescope.model.probe_def import ProbeDef
-
-RAW = re.compile(r"r(?:0[xX])?([0-9a-fA-F]{1,16})")
-"""A raw event's code, in hexadecimal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from probescope.kernel import tracefs
 from probescope.kernel.host import host
 from probescope.kernel.perf_attr import PMU_DIR, PerfAttr, pmus
 from probescope.kernel.uapi import perf as u
-from probescope.model.perf_spec import RAW, EventGroup, EventSpec, Term
+from probescope.model.perf_spec import EventGroup, EventSpec, Term
 from probescope.sources import globs, perf_terms
 from probescope.sources.perf_terms import SAMPLING, NoSuchEvent
 
@@ -108,7 +108,7 @@ def flags_of(modifiers: str, kind: int) -> int:
 def _one(spec: EventSpec) -> Iterator[Counter]:
     match spec.kind:
         case "raw":
-            yield Counter(spec.text, PerfAttr(u.PERF_TYPE_RAW, spec.number))
+            yield _sampled(spec, Counter(spec.text, PerfAttr(u.PERF_TYPE_RAW, spec.number)))
         case "mem":
             yield Counter(spec.text, _breakpoint(spec))
         case "tracepoint":
@@ -134,11 +134,6 @@ def generic(name: str) -> PerfAttr | None:
         return PerfAttr(u.PERF_TYPE_SOFTWARE, software)
     cache = _cache_config(name)
     return None if cache is None else PerfAttr(u.PERF_TYPE_HW_CACHE, cache)
-
-
-def raw(name: str) -> PerfAttr | None:
-    found = RAW.fullmatch(name)
-    return PerfAttr(u.PERF_TYPE_RAW, int(found[1], 16)) if found else None
 
 
 _HARDWARE = {
@@ -287,7 +282,7 @@ def _of_pmus(spec: EventSpec) -> Iterator[Counter]:
     names = [pattern] if pattern in known else [n for n in known if re.fullmatch(re.escape(pattern) + r"_\d+", n)]
     if not names and globs.is_glob(pattern):
         names = globs.select(pattern, list(known))
-    attr = generic(pattern) or raw(pattern)
+    attr = generic(pattern)
     if not names and attr is not None:
         yield _sampled(spec, Counter(spec.text, attr))
         return

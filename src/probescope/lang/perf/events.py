@@ -14,11 +14,12 @@ import re
 
 from probescope.diagnostics import Diagnostic, Source, Span
 from probescope.errors import ScriptError
-from probescope.model.perf_spec import RAW, EventGroup, EventSpec, Term
+from probescope.model.perf_spec import EventGroup, EventSpec, Term
 
 MAX_TEXT = 1 << 16
 MODIFIERS = "ukhIGHpPSDWeb"
 _MODS = re.compile(rf"[{MODIFIERS}]+")
+_RAW = re.compile(r"r(?:0[xX])?([0-9a-fA-F]{1,16})")
 _SOURCE = re.compile("(?:tracepoint|software|hardware):(?=[A-Za-z])")  # as programs write the same events
 _PROBE = re.compile("(?:k(?:ret)?probe|u(?:ret)?probe|usdt|fentry|fexit|rawtracepoint|profile|interval|iter):")
 _WORD = re.compile(r"[A-Za-z0-9_.*?\[\]!-]+")
@@ -85,8 +86,10 @@ class _Parser:
             raise self.error(
                 f"there is no event before '{found}'" if found else "an event is missing", start, start + 1
             )
+        raw = _RAW.fullmatch(word)
+        number = int(raw[1], 16) if raw else 0
         if self._peek() == "/":
-            return self._slashed(start, "pmu", word)
+            return self._slashed(start, "raw" if raw else "pmu", name=word, number=number)
         following = self._peek(1) if self._peek() == ":" else ""
         rest = self._rest_of_word()
         if following and (not _MODS.fullmatch(rest) or following in "*?["):
@@ -95,14 +98,13 @@ class _Parser:
             if not name:
                 raise self.error(f"the name of the tracepoint is missing after '{word}:'", start, self.at)
             if self._peek() == "/":
-                return self._slashed(start, "tracepoint", name, group=word)
+                return self._slashed(start, "tracepoint", name=name, group=word)
             return self._made(start, "tracepoint", name=name, group=word)
-        raw = RAW.fullmatch(word)
         if raw:
-            return self._made(start, "raw", name=word, number=int(raw[1], 16))
+            return self._made(start, "raw", name=word, number=number)
         return self._made(start, "name", name=word)
 
-    def _slashed(self, start: int, kind: str, name: str, group: str = "") -> EventSpec:
+    def _slashed(self, start: int, kind: str, name: str, **parts: object) -> EventSpec:
         self.at += 1
         terms: list[Term] = []
         while self._peek() != "/":
@@ -119,7 +121,7 @@ class _Parser:
                 self.at += 1
         self.at += 1
         letters = self._take(_MODS)  # cpu/event=0x3c/u, without a colon
-        return self._made(start, kind, letters, name=name, group=group, terms=tuple(terms))
+        return self._made(start, kind, letters, name=name, terms=tuple(terms), **parts)
 
     def _mem(self, start: int) -> EventSpec:
         found = _MEM.match(self.text, start + 4)
