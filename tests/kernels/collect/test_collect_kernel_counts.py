@@ -3,6 +3,7 @@ answers; what ftrace counts in the kernel is what is evaluated elsewhere."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -67,8 +68,21 @@ def recording(words, tmp_path_factory):
     path = tmp_path_factory.mktemp("recorded") / "perf.data"
     events = ["-e", "syscalls:sys_enter_read", "-e", "raw_syscalls:sys_enter"]
     made = [sys.executable, "-m", "probescope", "record", *events, "-c", "1", "-g", "-o", str(path), "--", *words]
-    subprocess.run(made, check=True, capture_output=True, timeout=120)
+    done = subprocess.run(made, capture_output=True, text=True, timeout=120, check=False)
+    wrote = re.search(r"\((\d+) samples\)", done.stderr)
+    assert done.returncode == 0, done.stderr
+    assert wrote, done.stderr
+    assert int(wrote[1]) >= 2 * len(SIZES), done.stderr
     return path
+
+
+def told(recording):
+    """Names, and the first and last samples of a recording, in the order of their times: why it answers otherwise."""
+    shown = [sys.executable, "-m", "probescope", "script", "--show-task-events", "-F", "comm,tid,time,event"]
+    lines = subprocess.run(
+        [*shown, "-i", str(recording)], capture_output=True, text=True, timeout=120, check=False
+    ).stdout.splitlines()
+    return "\n".join([*(line for line in lines if "PERF_RECORD" in line), *lines[:3], *lines[-3:]])
 
 
 def by(via, program, words, recording):
@@ -89,7 +103,7 @@ def asked(words, recording):
 def test_four_ways(via, asked, words, recording):
     """Counts, names, histograms, stacks and printed lines are the same."""
     assert {f"@count: {len(SIZES)}", f"@by_comm[{NAME}]: {len(SIZES)}", f"{NAME} {SIZES[7]}"} <= set(asked)
-    assert by(via, FIVE, words, recording) == asked
+    assert by(via, FIVE, words, recording) == asked, told(recording) if via == "replay" else ""
 
 
 def test_counted_in_the_kernel(words, recording):
