@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from probescope.cli.recordings import Opened
     from probescope.collect.recorded.told import ToldBatch
     from probescope.views.script import ScriptView
+    from probescope.views.script_fields import Asked
 
 EXAMPLES = """examples:
   probescope script                                   the events of perf.data, as perf script prints them
@@ -32,7 +33,8 @@ EXAMPLES = """examples:
 def parser() -> Parser:
     p = Parser("script", "Print the events of a recording: as perf script, or as trace-cmd report.", EXAMPLES)
     p.add_argument("-i", "--input", default="perf.data", metavar="FILE", help="perf.data by default; - is stdin")
-    p.add_argument("-F", "--fields", metavar="LIST", help="columns; +name adds, -name leaves out")
+    about = "columns; +name adds, -name leaves out; hw:, sw:, trace:, raw: or break: before them: of these events"
+    p.add_argument("-F", "--fields", action="append", metavar="LIST", help=about)
     p.signed = ("-F", "--fields")
     add_filters(p)
     add_symbols(p)
@@ -65,7 +67,7 @@ def main(argv: list[str]) -> int:
         from probescope.cli import script_trace
 
         return script_trace.main(args)
-    lines = "srcline" in (args.fields or "")
+    lines = "srcline" in ",".join(args.fields or ())
     with opened(
         args.input, search_of(args, args.input, lines=lines, bare=not lines and args.format == "text")
     ) as recording:
@@ -94,7 +96,9 @@ def _text(recording: Opened, args: argparse.Namespace) -> None:
     if args.show_round_events:
         sys.stdout.write("PERF_RECORD_FINISHED_ROUND\n" * rounds(recording))
     out = recorded_out()
-    with closing(recording.parts(lines.of, 1 if alone(args) else jobs_of(args))) as parts:
+    # texts of memory accesses are as long as those before them
+    sources = any("data_src" in e.sampled for e in recording.recording.events)
+    with closing(recording.parts(lines.of, 1 if alone(args) or sources else jobs_of(args))) as parts:
         for part in parts:
             out(part)
     lines.close()
@@ -116,7 +120,7 @@ class _Lines:
 
     def __init__(self, recording: Opened, args: argparse.Namespace) -> None:
         self._recording, self._args = recording, args
-        self._fields = chosen(args.fields)
+        self._fields = chosen(args.fields or ())
         self._keep = narrowed(recording, args, recording.filter(args))
         self._dumps = None
         if args.per_event_dump:
@@ -148,12 +152,14 @@ class _Lines:
 
     def _made(self) -> ScriptView:
         from probescope.views.script import Choice, ScriptView
+        from probescope.views.script_fields import check
         from probescope.views.sides import KINDS
 
-        args = self._args
+        args, recording = self._args, self._recording.recording
+        check(zip(recording.events, (a.type for a in getattr(recording, "attrs", ())), strict=False), self._fields)
         sides = tuple(k for k in KINDS if getattr(args, f"show_{k}_events"))
         choice = Choice(
-            *self._fields,
+            self._fields,
             nanoseconds=args.ns,
             relative=args.reltime,
             max_stack=args.max_stack,
@@ -166,20 +172,37 @@ class _Lines:
         return ScriptView(self._recording.told, self._recording.trace_cells, choice)
 
 
-def chosen(text: str | None) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Perf's ``-F``: the columns, or, with + or - before each, what to change of those that are printed anyway."""
-    from probescope.diagnostics import nearest
-    from probescope.views.script import FIELDS
+def chosen(texts: Sequence[str]) -> tuple[Asked, ...]:
+    """Each of perf's ``-F``: the columns, or, with + or - before each, what to change of those that are printed anyway;
+    behind ``hw:`` and the like those of one kind of event. Raises UsageError."""
+    from probescope.views.script_fields import TYPES, Asked
 
-    words = [w for w in (text or "").split(",") if w]
-    for w in words:
-        if w.lstrip("+-") not in FIELDS:
-            hints = [f"did you mean {n}?" for n in nearest(w.lstrip("+-"), FIELDS)]
-            raise UsageError(f"there is no field '{w}'", hints=[*_instead(w, hints), "fields: " + ", ".join(FIELDS)])
-    changes = [w for w in words if w[0] in "+-"]
-    if changes and len(changes) < len(words):
-        raise UsageError("fields are either listed or changed by + and -, not both")
-    return (frozenset(), tuple(changes)) if changes else (frozenset(words), ())
+    found: list[Asked] = []
+    for text in texts:
+        kind, colon, rest = text.rpartition(":")
+        if colon and kind not in TYPES:
+            hints = ["kinds of events: " + ", ".join(TYPES)]
+            raise UsageError(f"there is no kind of event '{kind}'", hints=hints)
+        words = [w for w in rest.split(",") if w]
+        for w in words:
+            _known(w)
+        changes = tuple(w for w in words if w[0] in "+-")
+        if changes and len(changes) < len(words):
+            raise UsageError("fields are either listed or changed by + and -, not both")
+        if words or colon:
+            found.append(Asked(kind, None if changes else frozenset(words), changes))
+    return tuple(found)
+
+
+def _known(field: str) -> None:
+    from probescope.diagnostics import nearest
+    from probescope.views.script_fields import FIELDS
+
+    word = field.lstrip("+-")
+    if word not in FIELDS:
+        instead = _ELSEWHERE.get(word)
+        hints = [instead] if instead else [f"did you mean {n}?" for n in nearest(word, FIELDS)]
+        raise UsageError(f"there is no field '{field}'", hints=[*hints, "fields: " + ", ".join(FIELDS)])
 
 
 _ELSEWHERE = {
@@ -188,18 +211,9 @@ _ELSEWHERE = {
     "brstackinsnlen": "brstack shows where branches came from and went to",
     "srccode": "srcline says where it is; probescope annotate shows the source",
     "tod": "-f json, with the clock that --header tells of", "flags": "these are of trace data (intel_pt)",
-    "data_src": "memory accesses are not decoded here",
-    "brstacksym": "brstack has the addresses of branches; whois ADDRESS the function of one",
-    "brstackoff": "brstack has the addresses of branches; whois ADDRESS the function of one",
+    "brstackoff": "brstack has the addresses of branches, brstacksym their functions",
 }  # fmt: skip
 """Fields that perf has, and what there is instead."""
-
-
-def _instead(field: str, hints: list[str]) -> list[str]:
-    found = _ELSEWHERE.get(field.lstrip("+-"))
-    if ":" in field:
-        return [f"columns are those of events of all kinds: -F {field.partition(':')[2]}"]
-    return [found] if found else hints
 
 
 def _json(recording: Opened, args: argparse.Namespace) -> None:

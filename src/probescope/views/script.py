@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from probescope.frozen import dataclass
 from probescope.model.alike import alike
-from probescope.views.script_parts import NOTHING, NUMBERS, packed, unpacked, until, worded
+from probescope.views.script_fields import Asked, of_head, shown
+from probescope.views.script_parts import NUMBERS, packed, unpacked, until, worded
 from probescope.views.sides import HEAD, Sides
 
 if TYPE_CHECKING:
@@ -25,52 +26,23 @@ if TYPE_CHECKING:
     from probescope.collect.recorded.symbols import Frame
     from probescope.collect.recorded.told import Told, ToldBatch
     from probescope.formats.tracing.cells import Cells
-    from probescope.model.recording import EventType
 
     Column = np.ndarray[Any, Any]
 
-FIELDS = (
-    "comm",
-    "pid",
-    "tid",
-    "cpu",
-    "time",
-    "period",
-    "event",
-    "trace",
-    "ip",
-    "sym",
-    "symoff",
-    "dso",
-    "addr",
-    "srcline",
-    "uregs",
-    "iregs",
-    "brstack",
-    "weight",
-    "phys_addr",
-    "misc",
-    "ins_lat",
-    "data_page_size",
-    "code_page_size",
-    "bpf-output",
-    *NOTHING,
-)
 Traces = Callable[["ToldBatch", int, "Column"], "list[Cells]"]
 """The texts of some events (by their indices) of a tracepoint, by its index, as columns of cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is printed. ``fields`` empty: what perf prints by itself for each kind of event, with ``changes`` such as
-    ``+pid`` and ``-cpu``. ``nanoseconds``: nine digits of time. ``relative``: times since the first that is printed.
-    ``max_stack``: frames of a stack, the innermost ones (perf's own limit is 127). ``sides``: what else is printed, of
-    ``sides.KINDS``. ``stacks``: printed where they were recorded; else where each event was. ``deltas``: times since
-    the line before; lines must be asked for in order then. ``stop``: functions behind which stacks end. ``latency``:
-    names cut to eight characters, CPUs without brackets."""
+    """What is printed. ``asked``: what each ``-F`` says; none, and it is what perf prints by itself. ``nanoseconds``:
+    nine digits of time. ``relative``: times since the first that is printed. ``max_stack``: frames of a stack, the
+    innermost ones (perf's own limit is 127). ``sides``: what else is printed, of ``sides.KINDS``. ``stacks``: printed
+    where they were recorded; else where each event was. ``deltas``: times since the line before; lines must be asked
+    for in order then. ``stop``: functions behind which stacks end. ``latency``: names cut to eight characters, CPUs
+    without brackets."""
 
-    fields: frozenset[str] = frozenset()
-    changes: tuple[str, ...] = ()
+    asked: tuple[Asked, ...] = ()
     nanoseconds: bool = False
     relative: bool = False
     max_stack: int = 127
@@ -87,13 +59,17 @@ class ScriptView:
         self._places: dict[int, tuple[Frame, str]] = {}  # with the frame, so that no other one has its identity
         self._lines: dict[int, str] = {}  # the same as lines of a stack
         self._blocks: dict[int, bytes] = {}
-        head = changed(set(choice.fields or HEAD), choice.changes)
+        head = of_head(choice.asked, HEAD)
         self._sides = Sides(choice.sides, self._time, head) if choice.sides else None
         self._width = 0
         self._kinds = 0
         self._start = 0
         self._last = 0
         """The time of the line before."""
+        self._room = 0
+        """Columns of the longest text of a memory access so far: shorter ones are filled up, as perf does."""
+        self._rooms: Column | None = None
+        self._silent = any(one.fields == frozenset() for one in choice.asked)
 
     def text(self, told: ToldBatch, keep: Column | None = None) -> bytes:
         """The lines of a batch; ``keep``: only of these events (indices, ascending)."""
@@ -106,6 +82,8 @@ class ScriptView:
         if len(events) != self._kinds:
             self._kinds, self._width = len(events), max((len(e.name) for e in events), default=0)
         which = np.arange(batch.count) if keep is None else keep
+        if self._silent:
+            which = which[[bool(self._shown(kind)) for kind in batch.event[which].tolist()]]
         if self._choice.relative and not self._start:
             self._start = self._first(told, which)
         if self._choice.deltas:
@@ -158,31 +136,45 @@ class ScriptView:
 
         kinds = told.batch.event[which]
         present = np.flatnonzero(np.bincount(kinds, minlength=1)).tolist() if len(which) else []
+        accesses = [kind for kind in present if "data_src" in self._shown(kind)]
+        if accesses:
+            self._widen(told, which[np.isin(kinds, accesses)])
         if len(present) == 1:
             return [(None, self._cells(told, which, present[0]))]
         places = {kind: (kinds == kind).nonzero()[0] for kind in present}
         return [(at, self._cells(told, which[at], kind)) for kind, at in places.items()]
 
-    def _shown(self, event: EventType, told: ToldBatch) -> set[str]:
-        """What perf chooses for a kind of event, less what was not recorded."""
-        has = event.sampled
-        chosen = set(self._choice.fields)
-        if not chosen:
-            chosen = {"comm", "tid", "cpu", "time", "event"}
-            if event.fields:
-                chosen.add("trace")
-            else:
-                chosen |= {"period", "bpf-output"}
-            if not event.fields or ("callchain" in has and self._choice.stacks):
-                chosen |= {"ip", "sym", "symoff", "dso"}
-        absent = {f for f in ("cpu", "time", "ip", "addr") if f not in has}
-        return changed(chosen, self._choice.changes) - absent
+    def _widen(self, told: ToldBatch, which: Column) -> None:
+        """Each text of a memory access is at least as long as those before it, of whatever event they are."""
+        import numpy as np
+
+        from probescope.views import script_memory
+
+        different, kinds = np.unique(told.batch.numbers["data_src"][which], return_inverse=True)
+        lengths = np.array([len(script_memory.told(n)) for n in different.tolist()])[kinds]
+        self._rooms = np.zeros(told.batch.count, np.int64)
+        self._rooms[which] = np.maximum(np.maximum.accumulate(lengths), self._room)
+        self._room = int(self._rooms[which[-1]])
+
+    def _sources(self, told: ToldBatch, which: Column) -> Cells:
+        from probescope.views import script_memory
+
+        assert self._rooms is not None
+        found = told.batch.numbers["data_src"][which]
+        columns = [found.view("i8"), self._rooms[which]]
+        return self._each(columns, lambda n, room: script_memory.told(n & (1 << 64) - 1).ljust(room))
+
+    def _shown(self, kind: int) -> set[str]:
+        attrs = getattr(self._told.recording, "attrs", ())
+        event = self._told.recording.events[kind]
+        type_ = attrs[kind].type if kind < len(attrs) else -1
+        return shown(event, type_, self._choice.asked, stacks=self._choice.stacks)
 
     def _cells(self, told: ToldBatch, which: Column, kind: int) -> list[Cells]:
         from probescope.views import script_parts as parts
 
         event = self._told.recording.events[kind]
-        shown = self._shown(event, told)
+        shown = self._shown(kind)
         stacked = told.stacks is not None and "callchain" in event.sampled and "ip" in shown and self._choice.stacks
         columns: list[Cells] = [self._who(told, which, shown, stacked)]
         if "misc" in shown and "misc" in told.batch.numbers:
@@ -197,9 +189,11 @@ class ScriptView:
             columns += self._traces(told, kind, which)
         if "addr" in shown:
             columns.append(self._addresses(told, which, kind, shown))
+        if "data_src" in shown:
+            columns.append(self._sources(told, which))
         for name, form in NUMBERS.items():
-            if name in shown and parts.SOURCES.get(name, name) in told.batch.numbers:
-                columns.append(self._numbers(parts.number(told.batch.numbers, name)[which], form))
+            if name in shown and name in told.batch.numbers:
+                columns.append(self._numbers(told.batch.numbers[name][which], form))
         if stacked:
             columns.append(self._stacks(told, which, shown))
         elif "ip" in shown:
@@ -220,8 +214,7 @@ class ScriptView:
             if field in shown and values is not None and kind < len(attrs):
                 names = parts.named(recording.machine.arch, getattr(attrs[kind], mask))
                 out.append(parts.registers(names, values, abi, which))
-        if "brstack" in shown:
-            out.append(parts.branches(b, which))
+        out += self._branches(told, which, shown)
         there = shown & recording.events[kind].sampled & b.numbers.keys()
         if "phys_addr" in there:
             out.append(self._numbers(b.numbers["phys_addr"][which], "%16x"))
@@ -230,6 +223,18 @@ class ScriptView:
         if "bpf-output" in shown and b.raw is not None and told_by_program:
             out.append(parts.dumped(b.raw, which))
         return out
+
+    def _branches(self, told: ToldBatch, which: Column, shown: set[str]) -> list[Cells]:
+        from probescope.views import script_branches
+
+        def look(i: int, address: int) -> Frame:
+            return self._told.frame(int(told.spaces[i]), address, address >> 63 != 0)
+
+        return [
+            script_branches.branches(told.batch, which, look, names=field == "brstacksym", files="dso" in shown)
+            for field in ("brstack", "brstacksym")
+            if field in shown
+        ]
 
     # --- who, where, when
 
@@ -336,11 +341,11 @@ class ScriptView:
         found = told.batch.numbers["addr"][which]
         fault = kind < len(attrs) and (attrs[kind].type, attrs[kind].config) in FAULTS
         if not fault or not {"sym", "dso"} & shown:
-            return self._numbers(found, "%16x ")
+            return self._numbers(found, "%16x")
         data, named = self._told.data, shown - {"srcline"}
         return self._each(
             [told.spaces[which], found.view(np.int64)],
-            lambda space, address: worded(data(space, address & (1 << 64) - 1), named) + " ",
+            lambda space, address: worded(data(space, address & (1 << 64) - 1), named),
         )
 
     def _stacks(self, told: ToldBatch, which: Column, shown: set[str]) -> list[bytes]:
@@ -369,13 +374,6 @@ class ScriptView:
         found = worded(frame, shown)
         self._places[id(frame)] = frame, found
         return found
-
-
-def changed(fields: set[str], changes: tuple[str, ...]) -> set[str]:
-    """With what ``+name`` adds and ``-name`` takes away, in their order."""
-    for change in changes:
-        (fields.add if change[0] == "+" else fields.discard)(change[1:])
-    return fields
 
 
 def _bytes(text: str) -> bytes:

@@ -1,13 +1,12 @@
-"""Parts of samples that few recordings have, as perf-script(1) prints them: registers, branches, memory accesses.
+"""Parts of samples that few recordings have, as perf-script(1) prints them: registers, pages, bytes of BPF programs.
 
 uregs, iregs    ABI:2    AX:0x2    SP:0x7ffd5bc42360     each register in five columns, its value in hexadecimal
-brstack          0xFROM/0xTO/P/-/-/0/  ...               predicted or not, in a transaction, aborted, cycles
 weight, phys_addr                                        a number in 16 columns
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from probescope.kernel.uapi.perf import REGISTERS
@@ -16,15 +15,12 @@ if TYPE_CHECKING:
     import numpy as np
 
     from probescope.collect.recorded.symbols import Frame
-    from probescope.model.recording import EventBatch, Ragged
+    from probescope.model.recording import Ragged
 
     Column = np.ndarray[Any, Any]
 
-NUMBERS = {"weight": "%16d ", "ins_lat": "%16d "}
-SOURCES = {"ins_lat": "weight"}
+NUMBERS = {"weight": "%16d", "ins_lat": "%16d", "retire_lat": "%16d"}
 PAGES = ("data_page_size", "code_page_size")
-NOTHING = ("callindent", "ipc", "synth", "metric")
-"""Fields of trace data and of scripts: of an ordinary sample perf prints nothing for them."""
 _MODES = {1: "K", 2: "U", 3: "H", 4: "G", 5: "g"}
 """Of PERF_RECORD_MISC_CPUMODE_MASK: kernel, user, hypervisor, a guest's kernel, its users."""
 
@@ -34,20 +30,12 @@ def misc(mode: int) -> str:
 
 
 def page(size: int) -> str:
-    """`` 4K``; `` N/A`` where the kernel did not say."""
-    for shift, letter in ((30, "G"), (20, "M"), (10, "K")):
-        if size >> shift:
-            return f" {size >> shift}{letter}"
-    return f" {size}B" if size else " N/A"
-
-
-def number(numbers: Mapping[str, Column], name: str) -> Column:
-    """A weight is three numbers in one: union perf_sample_weight of include/uapi/linux/perf_event.h."""
-    import numpy as np
-
-    if name == "ins_lat":
-        return numbers["weight"] >> np.uint64(32) & np.uint64(0xFFFF)
-    return numbers[name]
+    """`` 4K``; `` N/A`` where the kernel did not say. One of a unit is told as 1024 of the smaller one."""
+    for letter in "BKM":
+        if size < 2048:
+            return f" {size}{letter}" if size else " N/A"
+        size >>= 10
+    return f" {size}G"
 
 
 FAULTS = ((1, 2), (1, 5), (1, 6))
@@ -92,20 +80,6 @@ def registers(names: Sequence[str], values: Ragged | None, abi: Column | None, w
         shown = "".join(f"{name:>5}:{value:#x} " for name, value in zip(names, found, strict=False))
         out.append(f" ABI:{2 if abi is None else int(abi[i])} {shown}".encode() if found else b"")
     return out
-
-
-def branches(batch: EventBatch, which: Column) -> list[bytes]:
-    if batch.branches is None:
-        return [b""] * len(which)
-    return [b"".join(map(_branch, batch.branches.piece(i).tolist())) for i in which.tolist()]
-
-
-def _branch(row: list[int]) -> bytes:
-    """Of struct perf_branch_entry; its first flags are mispred, predicted, in_tx, abort, then 16 bits of cycles."""
-    start, end, flags = row
-    predicted = "P" if flags & 2 else "M" if flags & 1 else "-"
-    rest = f"{'X' if flags & 4 else '-'}/{'A' if flags & 8 else '-'}/{flags >> 4 & 0xFFFF}"
-    return f" {start:#x}/{end:#x}/{predicted}/{rest}/ ".encode()
 
 
 def packed(high: Column, low: Column) -> Column:

@@ -19,34 +19,46 @@ _CACHE = {
 _OPS = {0: "load", 1: "store", 2: "prefetch"}
 
 
+_WHAT = {u.PERF_TYPE_HARDWARE: "hardware", u.PERF_TYPE_SOFTWARE: "software"}
+
+
 def plain_name(attr: Attr) -> str:
-    """``cycles:u``, ``cpu-clock``, ``raw 0x1c2``; without looking at anything but the attribute."""
+    """``cycles:u``, ``cpu-clock:HG``, ``raw 0x1c2``; without looking at anything but the attribute."""
+    if attr.type == u.PERF_TYPE_TRACEPOINT:
+        return f"tracepoint:{attr.config}"
+    if attr.type > u.PERF_TYPE_BREAKPOINT:
+        return f"unknown attr type: {attr.type}"
     return _event(attr) + modifiers(attr)
 
 
 def _event(attr: Attr) -> str:
-    known = {u.PERF_TYPE_HARDWARE: _HARDWARE, u.PERF_TYPE_SOFTWARE: _SOFTWARE}.get(attr.type, {})
     if attr.type == u.PERF_TYPE_HW_CACHE:
-        cache, op, result = attr.config & 0xFF, attr.config >> 8 & 0xFF, attr.config >> 16 & 0xFF
-        if cache in _CACHE and op in _OPS and result < 2:
-            return f"{_CACHE[cache]}-{_OPS[op]}{'-misses' if result else 's' if op < 2 else 'es'}"
+        return _cache(attr.config & 0xFF, attr.config >> 8 & 0xFF, attr.config >> 16 & 0xFF)
     if attr.type == u.PERF_TYPE_RAW:
-        return f"r{attr.config:x}"
+        return f"raw {attr.config:#x}"
     if attr.type == u.PERF_TYPE_BREAKPOINT:
         access = "".join(letter for bit, letter in ((1, "r"), (2, "w"), (4, "x")) if attr.bp_type & bit)
         return f"mem:{attr.config1:#x}:{access}"
-    if attr.type == u.PERF_TYPE_TRACEPOINT:
-        return f"tracepoint:{attr.config}"
-    return known.get(attr.config & 0xFFFF_FFFF) or f"type{attr.type}:{attr.config:#x}"
+    known = _HARDWARE if attr.type == u.PERF_TYPE_HARDWARE else _SOFTWARE
+    return known.get(attr.config & 0xFFFF_FFFF) or f"unknown-{_WHAT[attr.type]}"
+
+
+def _cache(cache: int, op: int, result: int) -> str:
+    for what, known in (("type", cache in _CACHE), ("op", op in _OPS), ("result", result < 2)):
+        if not known:
+            return f"unknown-ext-hardware-cache-{what}"
+    return f"{_CACHE[cache]}-{_OPS[op]}{'-misses' if result else 's' if op < 2 else 'es'}"
 
 
 def modifiers(attr: Attr) -> str:
-    """As perf adds them: ``:u``, ``:k``, ``:ppH``; empty where nothing is excluded."""
-    excluded = [bool(attr.flags & bit) for bit in (u.FLAG_EXCLUDE_USER, u.FLAG_EXCLUDE_KERNEL, u.FLAG_EXCLUDE_HV)]
-    letters = "".join(letter for letter, out in zip("ukh", excluded, strict=True) if not out) if any(excluded) else ""
-    if letters == "uk":
-        letters = ""
-    letters += "p" * (attr.flags >> 15 & 3)
-    host, guest = attr.flags >> 19 & 1, attr.flags >> 20 & 1
-    letters += "G" * (host and not guest) + "H" * (guest and not host and bool(letters))
+    """As perf adds them: ``:u``, ``:k``, ``:ppH``. That guests are counted is told where nothing else is, that they are
+    not only beside something else (tools/perf/util/evsel.c, evsel__add_modifiers)."""
+    levels = ((u.FLAG_EXCLUDE_KERNEL, "k"), (u.FLAG_EXCLUDE_USER, "u"), (u.FLAG_EXCLUDE_HV, "h"))
+    precise = attr.flags >> 15 & 3
+    limited = any(attr.flags & bit for bit, _ in levels)
+    letters = "".join(letter for bit, letter in levels if not attr.flags & bit) if limited else ""
+    letters += "p" * precise
+    host, guest = bool(attr.flags >> 19 & 1), bool(attr.flags >> 20 & 1)
+    if host or guest == (limited or precise > 0):
+        letters += "H" * (not host) + "G" * (not guest)
     return f":{letters}" if letters else ""

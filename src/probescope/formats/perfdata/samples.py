@@ -225,6 +225,17 @@ def _stack(w: _Walk) -> None:
     w.parts.ragged["stack_dumps"] = Ragged(w.buffer.data, start * 8, dynamic, w.buffer.source)
 
 
+def _weight(w: _Walk) -> None:
+    """One number, or three in one: union perf_sample_weight of include/uapi/linux/perf_event.h."""
+    numbers, word = w.parts.numbers, _word(w)
+    if not w.layout.sample_type & lay.WEIGHT_STRUCT:
+        numbers["weight"] = word
+        return
+    numbers["weight"] = word & np.uint64(0xFFFF_FFFF)
+    numbers["ins_lat"] = word >> np.uint64(32) & np.uint64(0xFFFF)
+    numbers["retire_lat"] = word >> np.uint64(48)
+
+
 def _aux(w: _Walk) -> None:
     size = _bounded(w, (_word(w) + np.uint64(7)) >> np.uint64(3))
     w.parts.numbers["aux_size"] = size.astype(np.uint64) * np.uint64(8)
@@ -238,7 +249,7 @@ _STEPS: tuple[tuple[int, Callable[[_Walk], None]], ...] = (
     (lay.BRANCH_STACK, _branches),
     (lay.REGS_USER, _registers("registers", user=True)),
     (lay.STACK_USER, _stack),
-    (lay.WEIGHT | lay.WEIGHT_STRUCT, _number("weight")),
+    (lay.WEIGHT | lay.WEIGHT_STRUCT, _weight),
     (lay.DATA_SRC, _number("data_src")),
     (lay.TRANSACTION, _number("transaction")),
     (lay.REGS_INTR, _registers("registers_intr", user=False)),
