@@ -32,7 +32,7 @@ from tests.support.formats_perfmaker import (
 
 HEAD = IP | TID | TIME | CPU | PERIOD
 LOADS = Event(
-    HEAD | ADDR | WEIGHT_STRUCT | DATA_SRC | PHYS_ADDR | DATA_PAGE | CODE_PAGE | 1 << 16,
+    HEAD | ADDR | WEIGHT_STRUCT | DATA_SRC | PHYS_ADDR | DATA_PAGE | CODE_PAGE | IDENTIFIER,
     [1],
     type=4,
     config=0x1CD,
