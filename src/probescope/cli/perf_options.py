@@ -56,7 +56,7 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "--tui": _TUI,
     },
     "report": {
-        "-b --branch-stack --branch-history --total-cycles": "branches are listed by script -F brstack, not summed up",
+        "--branch-history --total-cycles": "branches are summed up by report -b, listed by script -F brstack",
         "--ignore-callees": "rows are of the functions that were sampled: -p FUNCTION -s parent sums up by callers",
         "--itrace": _DECODE,
         "--stitch-lbr": _ONE_LBR,

@@ -43,6 +43,9 @@ def parser() -> Parser:
         "--children", action="store_true", default=None, help="weights with callees (where there are stacks)"
     )
     p.add_argument("--no-children", dest="children", action="store_false", help="own weights alone")
+    about = "sum up branches, of recordings that have them (done anyway)"
+    p.add_argument("-b", "--branch-stack", action="store_true", default=None, help=about)
+    p.add_argument("--no-branch-stack", dest="branch_stack", action="store_false", help="sum up samples all the same")
     graph = p.add_argument("-g", "--call-graph", metavar="STYLE", nargs="?", const="", help=_GRAPH)
     offers(graph, ("caller", "callee", "graph", "fractal", "flat", "folded", "none"))
     p.add_argument("-G", "--inverted", action="store_true", help="callers first, as -g caller")

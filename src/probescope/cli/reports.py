@@ -13,8 +13,9 @@ from probescope.cli.report_texts import Texts
 from probescope.cli.script_more import switching
 from probescope.errors import UsageError
 from probescope.frozen import replace
+from probescope.views.reporting.branches import pieces
 from probescope.views.reporting.graph import Style, parse_style
-from probescope.views.reporting.keys import KEYS, SUMS, USUAL, Key, Sum, parse_keys
+from probescope.views.reporting.keys import BRANCH, KEYS, SUMS, USUAL, USUAL_OF_BRANCHES, Key, Sum, parse_keys
 from probescope.views.reporting.rows import PARENT, Row, Rows, Wanted
 from probescope.views.reporting.sums import Sums
 from probescope.views.reporting.table import Look, Table, heading
@@ -46,7 +47,8 @@ class Block:
         own = [f.name for e in events for f in e.fields]
         ahead = [n for n in (*own, *reversed(every)) if not n.startswith("common_")]
         self._all_fields = {n: every[n] for n in ahead} | every
-        stacked = any("callchain" in e.sampled for e in events)
+        self.branches = by_branches(opened, args)
+        stacked = any("callchain" in e.sampled for e in events) and not self.branches
         self.children = stacked and args.children is not False and not args.hierarchy
         self.style = _style(args, stacked=stacked)
         usual = "caller" if stacked and args.children is not False else "callee"  # of a hierarchy as well
@@ -87,7 +89,8 @@ class Block:
         return tuple(dict.fromkeys(c for c in found if self.children or c.name != "overhead_children"))
 
     def _keys(self, args: Namespace) -> list[Key | Sum]:
-        keys: list[Key | Sum] = [] if _listed(args) and not args.sort else [KEYS[k] for k in USUAL]
+        usual = [BRANCH.get(k) or KEYS[k] for k in (USUAL_OF_BRANCHES if self.branches else USUAL)]
+        keys: list[Key | Sum] = [] if _listed(args) and not args.sort else [*usual]
         if args.sort:
             keys = self._parsed(args.sort)
         return [*keys, KEYS["parent"]] if args.parent and KEYS["parent"] not in keys else keys
@@ -105,7 +108,7 @@ class Block:
 
     def _parsed(self, text: str) -> list[Key | Sum]:
         """Fields of other events than these have no column here."""
-        found = parse_keys(text, self._all_fields)
+        found = parse_keys(text, self._all_fields, branches=self.branches)
         return [k for k in found if not isinstance(k, Key) or not k.field or k.head in self.fields]
 
 
@@ -178,9 +181,12 @@ class Report:
             both = np.intersect1d(kept, whole, assume_unique=True)
         if self._switch is not None:
             both = whole = self._switch(batch, both)
-        for block in self.blocks:
-            relative = self.args.percentage == "relative" or kept is None
-            block.sums.add(batch, both, both if relative else (whole if whole is not None else _all(batch)))
+        relative = self.args.percentage == "relative" or kept is None
+        counted = both if relative else (whole if whole is not None else _all(batch))
+        branched = any(block.branches for block in self.blocks)
+        for some, keep, count in pieces(batch, both, counted) if branched else ((batch, both, counted),):
+            for block in self.blocks:
+                block.sums.add(some, keep, count)
 
     def _part(self) -> Any:
         """What a worker has summed up. Losses are told to all of them."""
@@ -242,7 +248,8 @@ class Report:
         from probescope.views.reporting.naming import Naming
 
         framed = tuple(k for k in block.wanted.keys if k.framed)
-        lines = Lines(self.opened.told).of if any(k.name in {"srcline", "srcfile"} for k in framed) else None
+        lined = any(k.name.startswith(("srcline", "srcfile")) for k in block.wanted.keys)
+        lines = Lines(self.opened.told).of if lined else None
         rows = Rows(block.sums, block.wanted, Naming(self.opened.told, framed, lines, self.args.max_stack or 0))
         block.sums.without(rows.unresolved)
         if self.args.percentage == "relative":
@@ -307,6 +314,19 @@ def _object(block: Block, row: Row, event: int) -> dict[str, object]:
     if block.children:
         data["with_callees"] = stats.total
     return data
+
+
+def by_branches(opened: Opened, args: Namespace) -> bool:
+    """Whether branches are summed up: if it is asked for, or they were recorded and nothing else is asked for; not with
+    stacks to be unwound (builtin-report.c of perf: those are its order). Raises UsageError."""
+    events = opened.recording.events
+    sampled = frozenset[str]().union(*(e.sampled for e in events))
+    if args.branch_stack is None:
+        told = "BRANCH_STACK" in getattr(opened.recording, "sections", ())
+        return told and "branch_stack" in sampled and "stack_user" not in sampled
+    if args.branch_stack and events and "branch_stack" not in sampled:
+        raise UsageError("selected -b but there is no branch data", hints=["probescope record -b keeps branches"])
+    return bool(args.branch_stack)
 
 
 def _cpus_of(opened: Opened, args: Namespace) -> str | None:

@@ -92,11 +92,19 @@ class KernelNames:
     def module(self, address: int) -> str:
         """A module's path where its build-id was recorded, else its name in brackets, as perf calls them; empty where
         nothing of the kernel was mapped."""
-        i = bisect_right(self._starts, address) - 1
-        path = self._modules[i].path if i >= 0 and address < self._modules[i].end else ""
-        if path:
-            return path if self._files.build_id_of(path) else bracketed(path)
+        m = self._module(address)
+        if m is not None and m.path:
+            return m.path if self._files.build_id_of(m.path) else bracketed(m.path)
         return KERNEL if any(m.start <= address < m.end for m in self._core) else ""
+
+    def place(self, address: int) -> int:
+        """How far into its module; of what is in none, the address."""
+        m = self._module(address)
+        return address - m.start if m is not None else address
+
+    def _module(self, address: int) -> MappedFile | None:
+        i = bisect_right(self._starts, address) - 1
+        return self._modules[i] if i >= 0 and address < self._modules[i].end else None
 
     # --- where they come from
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from probescope.collect.recorded.modules import KERNEL
+from probescope.collect.recorded.symbols import JIT_MAP
 from probescope.frozen import dataclass
 from probescope.model.visible import visible
 
@@ -51,7 +52,7 @@ def _told(symbols: Symbols, module: str, stripped: list[str], known: dict[str, s
         return symbols.files.wrong[module], _ELSEWHERE
     if module in stripped:
         return "is stripped", known.get(module, "install its debug symbols, or fetch them: --debuginfod=URL")
-    if module in {"//anon", "/dev/zero"} or module.startswith("/memfd:"):
+    if module.startswith((JIT_MAP, "/memfd:")):
         return "was made at run time", _MADE
     if module == KERNEL or module.startswith("["):
         return _kernel(symbols)

@@ -31,6 +31,9 @@ __all__ = ["KERNEL", "VDSO", "Frame", "Here", "Search", "Symbols", "bracketed"]
 _NO_FILE = ("//anon", "[", "/memfd:", "/dev/zero", "/anon_hugepage", "/SYSV")
 _ANONYMOUS = ("//anon", "/memfd:", "/dev/zero", "/anon_hugepage")
 """Memory of programs that make code: perf's is_anon_memory(), and what has only a name."""
+_MADE = ("//anon", "/dev/zero", "/anon_hugepage")
+JIT_MAP = "/tmp/perf-"
+"""Code without a file is of the table that the program that made it may write, ``/tmp/perf-PID.map``: so has perf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,7 @@ class Symbols:
         hit = self.kernel.at(address)
         if hit is not None:
             return Frame(address, self._shown(hit[0]), hit[1], hit[2], kernel=True)
-        return Frame(address, "", 0, self.kernel.module(address), kernel=True)
+        return Frame(address, "", self.kernel.place(address), self.kernel.module(address), kernel=True)
 
     def _in_process(self, space: AddressSpace | None, address: int) -> Frame:
         m = space.find(address) if space is not None else None
@@ -153,6 +156,8 @@ class Symbols:
             jitted = self.jitted.at(space, address) if m.path.startswith(_ANONYMOUS) else None
             if jitted is not None:
                 return Frame(address, self._shown(jitted[0]), jitted[1], jitted[2])
+            if m.path.startswith(_MADE):
+                return Frame(address, "", address, f"{JIT_MAP}{space.pid}.map")
             return Frame(address, "", address - m.start, m.path)
         offset = address - m.start + m.offset
         module = self.files.of(m, space.pid)

@@ -20,6 +20,8 @@ CPU_TOPOLOGY NUMA_TOPOLOGY BRANCH_STACK PMU_MAPPINGS GROUP_DESC AUXTRACE STAT CA
 DIR_FORMAT BPF_PROG_INFO BPF_BTF COMPRESSED CPU_PMU_CAPS CLOCK_DATA HYBRID_TOPOLOGY PMU_CAPS CPU_DOMAIN_INFO""".split()
 NAMES: Mapping[int, str] = dict(enumerate(_NAMES, 1))
 NUMBERS: Mapping[str, int] = {name: number for number, name in NAMES.items()}
+WITHOUT_DATA = ("BRANCH_STACK", "STAT")
+"""Their presence says it."""
 BITS = 256  # of the header's bitmap
 MOST_CPUS = 1 << 13
 

@@ -81,7 +81,7 @@ class Meta:
 
     def add_feature(self, number: int, data: bytes, offset: int = -1) -> None:
         name = fe.NAMES.get(number)
-        if not data:
+        if not data and name not in fe.WITHOUT_DATA:
             return  # perf could not tell it; or, in a pipe, the end of features (whose number grows with perf's age)
         if name is None:
             self.unknown_features[number] = len(data)

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from probescope.collect.recorded.kernel_names import bracketed
+from probescope.collect.recorded.symbols import JIT_MAP
 from probescope.diagnostics import nearest
 from probescope.errors import UsageError
 from probescope.frozen import dataclass
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 class Key:
     """``columns``: of ``sums.Sums``, that it needs. ``framed``: each function of a stack has a value of its own.
     ``width``: the least, in characters. ``field``: of a tracepoint, as EVENT.FIELD or FIELD. ``padded``: with blanks,
-    also at a line's end."""
+    also at a line's end. ``falling``: what is greater comes first."""
 
     name: str
     head: str
@@ -31,6 +33,7 @@ class Key:
     width: int = 0
     field: str = ""
     padded: bool = False
+    falling: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,25 @@ KEYS: Mapping[str, Key] = {
         Key("time", "Time", ("time",), width=12),
     )
 }
+_ENDS = ("number from", "number to", "number flags", "space")
+BRANCH: Mapping[str, Key] = {
+    k.name: k
+    for k in (
+        Key("dso_from", "Source Shared Object", _ENDS, padded=True, falling=True),
+        Key("dso_to", "Target Shared Object", _ENDS, padded=True, falling=True),
+        Key("symbol_from", "Source Symbol", _ENDS, padded=True),
+        Key("symbol_to", "Target Symbol", _ENDS, padded=True),
+        Key("mispredict", "Branch Mispredicted", _ENDS, padded=True),
+        Key("in_tx", "Branch in transaction", _ENDS, padded=True),
+        Key("abort", "Transaction abort", _ENDS, padded=True),
+        Key("cycles", "Basic Block Cycles", _ENDS, padded=True),
+        Key("srcline_from", "From Source:Line", _ENDS, padded=True),
+        Key("srcline_to", "To Source:Line", _ENDS, padded=True),
+        Key("addr_from", "Source Address", _ENDS, padded=True, width=22),
+        Key("addr_to", "Target Address", _ENDS, padded=True, width=22),
+    )
+}
+"""Where branches are summed up."""
 SUMS: Mapping[str, Sum] = {
     s.name: s
     for s in (
@@ -84,54 +106,65 @@ SUMS: Mapping[str, Sum] = {
     )
 }
 MEMORY = "mem snoop tlb locked blocked dcacheline symbol_daddr dso_daddr phys_daddr data_page_size".split()
-BRANCH = "dso_from dso_to symbol_from symbol_to mispredict abort in_tx cycles srcline_from srcline_to".split()
 USUAL = ("comm", "dso", "symbol")
+USUAL_OF_BRANCHES = ("comm", "dso_from", "symbol_from", "symbol_to", "cycles")
 
 
-def parse_keys(text: str, fields: Mapping[str, int] = MappingProxyType({})) -> list[Key | Sum]:
+def parse_keys(
+    text: str, fields: Mapping[str, int] = MappingProxyType({}), *, branches: bool = False
+) -> list[Key | Sum]:
     """``comm,dso,sym`` to what it names: words may be shortened; ``+cpu`` adds to the usual ones; what is none of ours
-    is one of ``fields`` of tracepoints (FIELD or EVENT.FIELD; ``trace_fields`` are all), which have widths. Raises
-    UsageError."""
+    is one of ``fields`` of tracepoints (FIELD or EVENT.FIELD; ``trace_fields`` are all), which have widths.
+    ``branches``: these are summed up. Raises UsageError."""
+    known: dict[str, Key | Sum] = {**KEYS, **(BRANCH if branches else {}), **SUMS}
     words = [w.strip() for w in text.removeprefix("+").split(",") if w.strip()]
     if text.startswith("+"):
-        words = [*USUAL, *words]
+        words = [*(USUAL_OF_BRANCHES if branches else USUAL), *words]
     if not words:
         raise UsageError("there is nothing to sort by", hints=["--sort comm,dso,sym"])
     found: list[Key | Sum] = []
     for word in words:
-        for key in _named(word, fields):
+        for key in _named(word, fields, known):
             if key not in found:
                 found.append(key)
     return found
 
 
-def _named(word: str, fields: Mapping[str, int]) -> list[Key | Sum]:
-    if word in KEYS or word in SUMS:
-        return [KEYS[word] if word in KEYS else SUMS[word]]
+def _named(word: str, fields: Mapping[str, int], known: Mapping[str, Key | Sum]) -> list[Key | Sum]:
+    if word in known:
+        return [known[word]]
     if word == "trace_fields" and fields:
         return [field_key(f, w) for f, w in fields.items() if not f.startswith("common_")]
     if word.rpartition(".")[2] in fields:
         return [field_key(word, fields[word.rpartition(".")[2]])]
-    for near in (*KEYS, *SUMS):
+    for near, key in known.items():
         if near.startswith(word.lower()):
-            return [KEYS[near] if near in KEYS else SUMS[near]]
-    if word in MEMORY or word in BRANCH:
-        what = "memory accesses" if word in MEMORY else "branches"
-        raise UsageError(f"'{word}' is about {what}, which this command does not sum up", hints=[_known(fields)])
-    hints = [f"did you mean {n}?" for n in nearest(word, [*KEYS, *SUMS, *fields])]
-    raise UsageError(f"there is no key '{word}' to sort by", hints=[*hints, _known(fields)])
+            return [key]
+    if word in BRANCH:
+        raise UsageError(f"'{word}' is about branches", hints=["report -b sums up branches, where they were recorded"])
+    if word in MEMORY:
+        raise UsageError(
+            f"'{word}' is about memory accesses, which this command does not sum up", hints=[_known(fields, known)]
+        )
+    hints = [f"did you mean {n}?" for n in nearest(word, [*known, *fields])]
+    raise UsageError(f"there is no key '{word}' to sort by", hints=[*hints, _known(fields, known)])
 
 
-def _known(fields: Mapping[str, int]) -> str:
+def _known(fields: Mapping[str, int], known: Mapping[str, Key | Sum]) -> str:
     more = f"; fields of its tracepoints: {', '.join(list(fields)[:40])}" if fields else ""
-    return "keys: " + ", ".join(KEYS) + more
+    return "keys: " + ", ".join(n for n in known if n not in SUMS) + more
 
 
 def field_key(word: str, width: int) -> Key:
-    return Key(word, word.rpartition(".")[2], (f"field {word}",), right=True, width=width, field=word)
+    return Key(word, word.rpartition(".")[2], (f"field {word}",), right=True, width=width, field=word, falling=True)
 
 
 def module_of(frame: Frame) -> str:
+    """Without its folder; ``[name]`` of a module of the kernel, ``[JIT] tid PID`` of code that a program has made."""
+    if frame.kernel:
+        return bracketed(frame.module) or "[unknown]"
+    if frame.module.startswith(JIT_MAP):
+        return f"[JIT] tid {frame.module.removeprefix(JIT_MAP).removesuffix('.map')}"
     return frame.module.rpartition("/")[2] or "[unknown]"
 
 
@@ -140,8 +173,13 @@ _INLINED = " (inlined)"
 
 def label_of(frame: Frame) -> str:
     """As a line of a call graph has it: an address of a file is told as its place there."""
-    at = frame.offset if frame.module and not frame.kernel else frame.address
+    at = _place(frame)
     return f"{frame.name}{_INLINED * frame.inlined}" if frame.name else (hex(at) if at else "0")
+
+
+def _place(frame: Frame) -> int:
+    """Of what has no name: where in its file."""
+    return frame.offset if frame.module and not frame.module.startswith("[kernel") else frame.address
 
 
 _LEVELS = {1: "k", 2: ".", 3: "H", 4: "g", 5: "u"}  # PERF_RECORD_MISC_*
@@ -152,5 +190,5 @@ def symbol_of(frame: Frame, mode: int = 0) -> Value:
     level = _LEVELS.get(mode) or ("k" if frame.kernel else ".")
     if frame.name:
         return Value(frame.name, f"[{level}] {frame.name}{_INLINED * frame.inlined}")
-    at = frame.offset if frame.module and not frame.kernel else frame.address
+    at = _place(frame)
     return Value(f"\U0010ffff{at:016x}", f"[{level}] {at:#018x}")

@@ -25,7 +25,7 @@ class Naming:
     a stack that are told, 0 for all."""
 
     def __init__(self, told: Told, keys: tuple[Key, ...], lines: Lines | None = None, most: int = 0) -> None:
-        self._told, self._keys, self._lines = told, keys, lines
+        self._told, self._keys, self.lines = told, keys, lines
         self._most = most or None
         self.parts: list[tuple[Value, ...]] = []
         self.names: list[str] = []
@@ -63,7 +63,7 @@ class Naming:
                 return symbol_of(frame, mode)
             case _:
                 pass
-        line, file = self._lines(frame, space) if self._lines is not None else ("", "")
+        line, file = self.lines(frame, space) if self.lines is not None else ("", "")
         text = line if key.name == "srcline" else file
         return Value(text, text)
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from probescope.frozen import dataclass
-from probescope.views.reporting.keys import SUMS, Key, Sum, Value, module_of
+from probescope.views.reporting import branches
+from probescope.views.reporting.keys import BRANCH, SUMS, Key, Sum, Value, module_of
 from probescope.views.reporting.naming import Naming
 from probescope.views.reporting.trees import Callees, Tree, Trie
 
@@ -142,7 +143,7 @@ class Rows:
     def _add(self, group: Group) -> None:
         w = self.wanted
         own = self.sums.self_frame(group)
-        if w.resolved and (own is None or not own.name):
+        if w.resolved and not self._resolved(group, own):
             self.unresolved[group.event][0] += group.period
             self.unresolved[group.event][1] += group.samples
             return
@@ -166,6 +167,11 @@ class Rows:
             self._stacked(row, group)
         elif w.children and group.stack >= 0:
             self._beside[common, part, group.stack, group.event] += group.period
+
+    def _resolved(self, group: Group, own: Frame | None) -> bool:
+        """Has a name; of a branch, both its ends."""
+        ahead = own if "from" not in group.numbers else branches.frame_at(self.sums.told, group, "from")
+        return own is not None and bool(own.name) and ahead is not None and bool(ahead.name)
 
     def _common(self, group: Group) -> int:
         """Number of its values of the keys that do not differ along a stack."""
@@ -201,6 +207,8 @@ class Rows:
 
     def _value(self, key: Key, group: Group) -> Value:
         tasks = self.sums.told.tasks
+        if key.name in BRANCH:
+            return branches.value(key, group, self.sums.told, self._naming.lines)
         match key.name:
             case "comm":
                 name = tasks.names[group.name]
@@ -331,7 +339,7 @@ class Rows:
             if isinstance(column, Key):
                 value = row.values[self._places[column]]
                 order = (1, value.order) if isinstance(value.order, str) else (0, value.order)
-                out.append(_Down(order) if column.field else order)
+                out.append(_Down(order) if column.falling else order)
                 continue
             out += [-s.sum(column.name) for s in stats]
             if column.name == "overhead_children":
@@ -350,7 +358,7 @@ def merged(ends: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
 
 
 class _Down:
-    """What is greater comes first: so has perf fields of tracepoints."""
+    """What is greater comes first: so has perf fields of tracepoints, and files of branches."""
 
     __slots__ = ("order",)
 

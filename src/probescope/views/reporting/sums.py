@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 4_000_000
 MASK = (1 << 64) - 1
+NUMBER = "number "
 
 
 class Group:
@@ -33,7 +34,7 @@ class Group:
 
     __slots__ = (
         *("cpu", "event", "ip", "mode", "name", "period", "pid"),
-        *("samples", "space", "stack", "texts", "tid", "time", "weight"),
+        *("numbers", "samples", "space", "stack", "texts", "tid", "time", "weight"),
     )
 
     def __init__(self, event: int = 0, period: int = 0, samples: int = 0) -> None:
@@ -41,11 +42,12 @@ class Group:
         self.name = self.pid = self.tid = self.cpu = self.stack = self.space = -1
         self.time = self.weight = self.ip = self.mode = 0
         self.texts: tuple[str, ...] = ()
+        self.numbers: dict[str, int] = {}
 
 
 class Sums:
-    """Of the events ``kinds``. ``columns``: names of ``Group``, ``trace`` and ``field NAME``; the latter two are
-    got from ``texts(batch, kind, which, column)``. ``quantum``: of times, in ns."""
+    """Of the events ``kinds``. ``columns``: names of ``Group``; ``number NAME``, of ``EventBatch.numbers``; ``trace``
+    and ``field NAME``, which are got from ``texts(batch, kind, which, column)``. ``quantum``: of times, in ns."""
 
     def __init__(
         self,
@@ -186,6 +188,9 @@ class Sums:
                 return b.numbers["weight"][rows].astype(np.int64)
             case _:
                 pass
+        if name.startswith(NUMBER):
+            number = b.numbers.get(name.removeprefix(NUMBER))
+            return np.zeros(len(which), np.int64) if number is None else number[rows].view(np.int64)
         if (name == "trace" or name.startswith("field ")) and self._texts is not None:
             return np.array([self._number(t) for t in self._texts(told, kind, which, name)], np.int64)
         return np.full(len(which), 0 if name in {"mode", "ip", "time", "weight"} else -1, np.int64)
@@ -200,11 +205,13 @@ class Sums:
     def groups(self) -> Iterator[Group]:
         self._table.empty(self._add)
         texts = [i for i, c in enumerate(self.columns, 1) if c == "trace" or c.startswith("field ")]
-        plain = [(i, c) for i, c in enumerate(self.columns, 1) if i not in texts]
+        numbers = [(i, c.removeprefix(NUMBER)) for i, c in enumerate(self.columns, 1) if c.startswith(NUMBER)]
+        plain = [(i, c) for i, c in enumerate(self.columns, 1) if i not in texts and not c.startswith(NUMBER)]
         for key, (weight, count) in self._sums.items():
             group = Group(key[0], weight, count)
             for i, name in plain:
                 setattr(group, name, key[i])
+            group.numbers = {name: key[i] for i, name in numbers}
             group.texts = tuple(self._told_texts[key[i]] if key[i] >= 0 else "" for i in texts)
             yield group
 

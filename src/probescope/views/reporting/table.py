@@ -20,6 +20,8 @@ from probescope.views.reporting.rows import Row, Rows
 
 UNNAMED = 22
 """Characters that a symbol's column has room for where one is not known: [.] 0x and 16 digits."""
+NOWHERE = 16
+"""The same of the file that it lies in: those digits."""
 _SHORT = ((10**9, "G"), (10**6, "M"), (10**3, "K"))
 
 
@@ -116,9 +118,14 @@ class Table:
             return fixed
         at = self._keys[column.name]
         texts = [len(printable(r.values[at].text)) for r in self._rows.rows]
-        if column.name == "symbol" and any(not r.named for r in self._rows.rows):
-            texts.append(UNNAMED)
+        texts.append(self._unnamed(column.name))
         return max([len(column.head), column.width, *texts])
+
+    def _unnamed(self, name: str) -> int:
+        """Least width of a column, where what one of its places is called is not known."""
+        nowhere = 0 if self._look.separator or self._rows.wanted.modules else NOWHERE
+        least = {"symbol": UNNAMED, "dso": nowhere}.get(name, 0)
+        return least if least and any(not r.named for r in self._rows.rows) else 0
 
     def _line(self, row: Row, widths: list[int]) -> str:
         separator = self._look.separator

@@ -83,6 +83,8 @@ def _lists(recording: PerfData, *, whole: bool) -> Iterator[str]:
     for name in ("CPU_TOPOLOGY", "NUMA_TOPOLOGY"):
         if name in found:
             yield from _AT_LENGTH[name](found[name]) if whole else [f"{name} info available, use -I to display"]
+    if "BRANCH_STACK" in found:
+        yield "contains samples with branch stack"
     if "PMU_MAPPINGS" in found:
         yield "pmu mappings: " + ", ".join(f"{n} = {i}" for i, n in found["PMU_MAPPINGS"].items())
     for group in recording.groups:
@@ -186,7 +188,7 @@ def _attr(attr: Attr) -> Iterator[str]:
 def _missing(recording: PerfData) -> Iterator[str]:
     from probescope.formats.perfdata.features import NUMBERS
 
-    lacking = [n for n, i in NUMBERS.items() if n not in recording.sections and i <= NUMBERS["HYBRID_TOPOLOGY"]]
+    lacking = [n for n, i in NUMBERS.items() if n not in recording.sections and i <= NUMBERS["PMU_CAPS"]]
     if lacking and not recording.container.pipe:
         yield f"missing features: {' '.join(lacking)}"
 
