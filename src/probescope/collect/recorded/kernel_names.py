@@ -98,9 +98,9 @@ class KernelNames:
         return KERNEL if any(m.start <= address < m.end for m in self._core) else ""
 
     def place(self, address: int) -> int:
-        """How far into its module; of what is in none, the address."""
+        """How far into its module; 0 in none."""
         m = self._module(address)
-        return address - m.start if m is not None else address
+        return address - m.start if m is not None else 0
 
     def _module(self, address: int) -> MappedFile | None:
         i = bisect_right(self._starts, address) - 1
