@@ -30,6 +30,7 @@ KERNEL = -1
 GENERATED = "[generated]"
 """What paths of code that the kernel made begin with; then comes its name."""
 _UNREGISTER = 1  # PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER
+MOST_CGROUPS = 1 << 18
 MOST_ID = 1 << 22
 """As the kernel has it; what is beyond is damage, and found without a table."""
 _UNASKED = -2
@@ -83,13 +84,15 @@ class _Process:
 
 class Tasks:
     """``names`` and ``spaces`` are referred to by index; both only grow. ``kernel``: mappings of the kernel and its
-    modules, as they were told. ``forget_ended``: what a thread does after it was told to have ended has no name.
-    ``merged``: changes of memory that events before them see as well, beyond ``MOST_KEPT``."""
+    modules, as they were told. ``cgroups``: paths of control groups by their numbers. ``forget_ended``: what a thread
+    does after it was told to have ended has no name. ``merged``: changes of memory that events before them see as well,
+    beyond ``MOST_KEPT``."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.spaces: list[AddressSpace] = []
         self.kernel: list[MappedFile] = []
+        self.cgroups: dict[int, str] = {}
         self.forget_ended = True
         self.merged = 0
         self._number: dict[str, int] = {}
@@ -126,6 +129,8 @@ class Tasks:
             case Ended() if self.forget_ended:
                 self._name.pop(record.tid, None)  # perf calls a thread by its number from here on
                 self._names.changed(record.tid)
+            case OtherRecord(kind="CGROUP") if len(self.cgroups) < MOST_CGROUPS:
+                self.cgroups[record.values["id"]] = record.values["path"]
             case OtherRecord(kind="KSYMBOL"):
                 self._generated(record.values)
             case _:

@@ -67,10 +67,19 @@ KEYS: Mapping[str, Key] = {
         Key("cpu", "CPU", ("cpu",), width=3),
         Key("srcline", "Source:Line", _PLACE, framed=True),
         Key("srcfile", "Source File", _PLACE, framed=True),
-        Key("local_weight", "Local Weight", ("weight",), right=True, width=12),
-        Key("weight", "Weight", ("weight",), right=True, width=12),
+        Key("local_weight", "Local Weight", ("weight",), padded=True, falling=True),
+        Key("weight", "Weight", ("weight",), padded=True, width=12, falling=True),
         Key("trace", "Trace output", ("trace",)),
         Key("time", "Time", ("time",), width=12),
+        Key("local_ins_lat", "Local INSTR Latency", ("number ins_lat",), padded=True, falling=True),
+        Key("ins_lat", "INSTR Latency", ("number ins_lat",), padded=True, falling=True),
+        Key("local_retire_lat", "Local Retire Latency", ("number retire_lat",), padded=True, falling=True),
+        Key("retire_lat", "Retire Latency", ("number retire_lat",), padded=True, falling=True),
+        Key("transaction", "Transaction", ("number transaction",), padded=True, width=32, falling=True),
+        Key("code_page_size", "Code Page Size", ("number code_page_size",), padded=True, falling=True),
+        Key("addr", "Address", ("ip",), padded=True, width=18),
+        Key("socket", "Socket", ("cpu",), right=True, falling=True),
+        Key("cgroup", "Cgroup", ("number cgroup",)),
     )
 }
 _ENDS = ("number from", "number to", "number flags", "space")

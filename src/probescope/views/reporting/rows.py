@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from probescope.frozen import dataclass
-from probescope.views.reporting import branches
+from probescope.views.reporting import branches, sample_keys
 from probescope.views.reporting.keys import BRANCH, SUMS, Key, Sum, Value, module_of
 from probescope.views.reporting.naming import Naming
 from probescope.views.reporting.trees import Callees, Tree, Trie
@@ -209,6 +209,9 @@ class Rows:
         tasks = self.sums.told.tasks
         if key.name in BRANCH:
             return branches.value(key, group, self.sums.told, self._naming.lines)
+        of_sample = sample_keys.value(key, group, self.sums.told)
+        if of_sample is not None:
+            return of_sample
         match key.name:
             case "comm":
                 name = tasks.names[group.name]

@@ -116,8 +116,9 @@ class Sums:
 
     @property
     def shared(self) -> bool:
-        """Whether several processes may count this. What a thread was called last is known to none of them."""
-        return "tid" not in self.columns
+        """Whether several processes may count this. What a thread was called last, and what each group of processes
+        is called, is known to none of them."""
+        return not {"tid", "number cgroup"} & set(self.columns)
 
     def fade(self, times: int, over: int, most: int = MOST_GROUPS) -> None:
         """All weights and numbers times ``times / over``; what comes to nothing, or to a quarter of a usual sample, is
