@@ -54,7 +54,7 @@ SHOWN = {
 
 
 def parser() -> Parser:
-    p = Parser("graph", "Trace functions of the kernel, or of a program, and all that they call.", EXAMPLES)
+    p = Parser("graph", "Trace functions of the kernel, or of a program, and all that they call.", EXAMPLES, runs=True)
     _what(p)
     _who(p)
     _shown(p)

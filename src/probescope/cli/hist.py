@@ -28,7 +28,7 @@ without a command or --seconds it counts until Ctrl-C
 
 
 def parser() -> Parser:
-    p = Parser("hist", "Count events in the kernel, by their fields, without BPF.", EXAMPLES)
+    p = Parser("hist", "Count events in the kernel, by their fields, without BPF.", EXAMPLES, runs=True)
     p.add_argument("event", metavar="EVENT", help="SYSTEM:EVENT, or SYSTEM:EVENT:hist:keys=... in the kernel's words")
     p.add_argument("-k", "--keys", default="", metavar="FIELD,...", help="up to three, with modifiers; or common_pid")
     p.add_argument("-V", "--values", default="", metavar="FIELD,...", help="sums of these besides the hits")

@@ -38,7 +38,9 @@ otherwise by a program: BPF, perf's samples, ftrace's records, or a recording (-
 
 
 def parser() -> Parser:
-    p = Parser("latency", "Measure the time from one event to another, or find latencies of the kernel.", EXAMPLES)
+    p = Parser(
+        "latency", "Measure the time from one event to another, or find latencies of the kernel.", EXAMPLES, runs=True
+    )
     p.add_argument("words", nargs="+", metavar="A to B | TRACER", help=f"events; or one of {', '.join(TRACERS)}")
     pairs = p.add_argument_group("from A to B")
     pairs.add_argument("-m", "--match", default="", metavar="FIELD[=FIELD],...", help="of A and of B; default: tid")

@@ -39,6 +39,9 @@ INSTEAD: dict[tuple[str, str], list[str]] = {
         (c, "-i"): [f"recordings have no option before them: probescope {c} FILE"]
         for c in ("timeline", "query", "diff")
     },
+    ("stat", "-c"): ["a command stands behind --: probescope stat -- COMMAND"],
+    ("timeline", "--html"): ["one file of it: probescope export --html FILE -o OUT"],
+    ("timeline", "-c"): ["a command stands behind --: probescope timeline --live -- COMMAND"],
     ("export", "-i"): ["the recording has no option before it: probescope export FILE -o OUT"],
     ("timeline", "-a"): ["several recordings: probescope timeline A B"],
     ("timeline", "--append"): ["several recordings: probescope timeline A B"],
@@ -69,11 +72,24 @@ def _joined(words: Sequence[str], options: tuple[str, ...]) -> list[str]:
     return out
 
 
+BEHIND = "[-- COMMAND]"
+
+
+def _with_command(usage: str) -> str:
+    """The usage of a command that takes another one, in the same line if there is room."""
+    from shutil import get_terminal_size
+
+    *above, last = usage.rstrip("\n").split("\n")
+    indent = len(last) - len(last.lstrip()) if above else len("usage: ")
+    fits = len(last) + 1 + len(BEHIND) <= get_terminal_size().columns - 2  # as argparse counts
+    return "\n".join([*above, last + (" " if fits else "\n" + " " * indent) + BEHIND]) + "\n"
+
+
 class Parser(argparse.ArgumentParser):
     """``command``: as in ``probescope COMMAND``. Mistakes are ``UsageError`` with the nearest option; options are
     never guessed from their beginnings, so that scripts do not break when one is added."""
 
-    def __init__(self, command: str, description: str, examples: str, **options: Any) -> None:
+    def __init__(self, command: str, description: str, examples: str, *, runs: bool = False, **options: Any) -> None:
         super().__init__(
             prog=f"probescope {command}",
             description=description,
@@ -82,6 +98,8 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             **options,
         )
+        self.runs = runs
+        """A command of the user's may stand behind ``--``: cut_command has taken it away before this parses."""
 
     signed: tuple[str, ...] = ()
     """Options whose values may begin with a minus, that do not look like options then: ``-F -comm``."""
@@ -104,6 +122,14 @@ class Parser(argparse.ArgumentParser):
             "diff",
         }
 
+    def format_usage(self) -> str:
+        usage = super().format_usage()
+        return _with_command(usage) if self.runs and BEHIND not in usage else usage  # parse_intermixed_args keeps it
+
+    def format_help(self) -> str:
+        text = super().format_help()
+        return text.replace(super().format_usage(), self.format_usage(), 1) if self.runs else text
+
     def print_help(self, file: Any = None) -> None:
         """Argparse drops what it cannot write, and says nothing."""
         import sys
@@ -117,6 +143,8 @@ class Parser(argparse.ArgumentParser):
         _, _, words = message.partition("unrecognized arguments: ")
         wrong = [w.partition("=")[0] for w in words.split() if w.startswith("-")]
         known = [o for a in self._actions if a.help != argparse.SUPPRESS for o in a.option_strings]
+        if self.runs and wrong[:1] == ["-c"]:
+            return [f"a command stands behind --: {self.prog} ... {BEHIND[1:-1]}"]
         found = [nearest(w, known, most=1) for w in wrong[:1]]
         near = [f"did you mean {near[0]}?" for near in found if near]
         return INSTEAD.get((self.prog.partition(" ")[2], wrong[0]), near) if wrong else self._a_file(words)

@@ -33,7 +33,9 @@ MOVES = ("up", "down", "back")
 
 
 def parser() -> Parser:
-    p = Parser("peel", "Look at a function: who calls it, with what, how long, what it returns and calls.", EXAMPLES)
+    p = Parser(
+        "peel", "Look at a function: who calls it, with what, how long, what it returns and calls.", EXAMPLES, runs=True
+    )
     p.add_argument("function", metavar="FUNCTION", help="a name, or 0xADDRESS in the file")
     p.add_argument("-x", "--exec", metavar="FILE", help="of this program or library; of the kernel without")
     p.add_argument("-p", "--pid", type=process_id, default=0, metavar="PID", help="in this process")

@@ -33,7 +33,7 @@ class _Ordered(argparse.Action):
 
 def parser() -> Parser:
     usage = "probescope probe [OPTIONS] DEFINITION ... [-- COMMAND]"
-    p = Parser("probe", "Probe functions and lines, and print their variables.", EXAMPLES, usage=usage)
+    p = Parser("probe", "Probe functions and lines, and print their variables.", EXAMPLES, usage=usage, runs=True)
     p.set_defaults(todo=[])
     p.add_argument("words", nargs="*", metavar="DEFINITION", help="a probe and its arguments")
     _actions(p)

@@ -29,7 +29,7 @@ EXAMPLES = """examples:
 
 
 def parser() -> Parser:
-    p = Parser("span", "Measure how long a function takes, or the code between points.", EXAMPLES)
+    p = Parser("span", "Measure how long a function takes, or the code between points.", EXAMPLES, runs=True)
     p.add_argument("points", nargs="*", metavar="POINT", help="FUNC; A to B; A,B,C: FUNC+0x1f, FUNC%%return, FILE:LINE")
     p.add_argument("-x", "--exec", metavar="FILE", help="points of this program or library; of the kernel without")
     p.add_argument("-p", "--pid", type=process_id, metavar="PID", help="only in this process")
