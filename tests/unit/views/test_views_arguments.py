@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probescope.views.arguments.sampled import looks, rows
+from probescope.views.arguments.sampled import declared, looks, program, registers, rows
 
 HEAP, STACK, KERNEL = 0x5572821C7DD0, 0x7FFD12345678, 0xFFFF888012345678
 
@@ -34,3 +34,28 @@ def test_lines_of_another_form_are_left_out() -> None:
     """Protects against lines that the traced program printed among ours, and texts with separators in them."""
     lines = ["5|\t7fff00000000|a|b", "hello", "", "zz|\t1|", "1|\t2|\t3|"]
     assert rows(lines, 2) == [[(5, ""), (0x7FFF00000000, "a|b")]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "signed", "values", "shown"),
+    [
+        ("number", True, [((1 << 64) - 2, ""), (70_000, "")], ("-2", "70000")),
+        ("number", False, [((1 << 64) - 2, "")], ("18446744073709551614",)),
+        ("pointer", True, [(HEAP, ""), (0, "")], (hex(HEAP), "0x0")),
+        ("text", True, [(HEAP, "hello"), (STACK, "")], ('"hello"', hex(STACK))),
+        ("number", True, [(1, ""), (1, ""), (2, "")], ("1", "2")),
+    ],
+)
+def test_values_of_what_is_declared(
+    kind: str, signed: bool, values: list[tuple[int, str]], shown: tuple[str, ...]
+) -> None:
+    """The declaration says what they are: nothing is guessed from the number."""
+    assert declared(kind, values, signed=signed) == shown
+
+
+def test_the_program_that_looks() -> None:
+    """Six registers at most; it ends by itself."""
+    assert len(registers(9)) == 6
+    text = program("uprobe:./a:f", [("args.n", '""'), ("args.s", "str(args.s, 64)")], 5)
+    assert 'printf("%llx|%s\\t%llx|%s\\n", (uint64)args.n, "", (uint64)args.s, str(args.s, 64))' in text
+    assert "++@n >= 5" in text

@@ -25,16 +25,21 @@ class Looks:
     values: tuple[str, ...]
 
 
-def program(probe: str, count: int, hits: int) -> str:
-    """In the bpftrace language: a line a hit, ``value|text`` an argument, fields told apart by tabs; then it ends."""
-    names = [f"arg{i}" for i in range(min(count, MOST_ARGUMENTS))]
-    form = "\\t".join("%llx|%s" for _ in names)
-    values = ", ".join(f"{n}, str({n}, {TEXT})" for n in names)
+def registers(count: int) -> list[tuple[str, str]]:
+    """What is asked of arguments that nothing declares: each as a number, and as the text that it may point to."""
+    return [(f"arg{i}", f"str(arg{i}, {TEXT})") for i in range(min(count, MOST_ARGUMENTS))]
+
+
+def program(probe: str, asked: Sequence[tuple[str, str]], hits: int) -> str:
+    """In the bpftrace language: a line a hit, ``value|text`` of each that is ``asked``, fields told apart by tabs; then
+    it ends."""
+    form = "\\t".join("%llx|%s" for _ in asked)
+    values = ", ".join(f"(uint64){number}, {text}" for number, text in asked)
     return f'{probe} {{ printf("{form}\\n", {values}); if (++@n >= {hits}) {{ exit(); }} }} END {{ clear(@n); }}'
 
 
 def rows(lines: Iterable[str], count: int) -> list[list[tuple[int, str]]]:
-    """What the program printed, by hit; lines of another form are left out."""
+    """What the program printed of ``count`` arguments, by hit; lines of another form are left out."""
     out = []
     for line in lines:
         fields = [f.partition("|") for f in line.rstrip("\n").split("\t")]
@@ -42,7 +47,7 @@ def rows(lines: Iterable[str], count: int) -> list[list[tuple[int, str]]]:
             row = [(int(value, 16), text) for value, _, text in fields]
         except ValueError:
             continue
-        if len(row) == min(count, MOST_ARGUMENTS):
+        if len(row) == count:
             out.append(row)
     return out
 
@@ -59,6 +64,15 @@ def looks(values: Sequence[tuple[int, str]]) -> Looks:
     if pointers and all(n in (0, *pointers) for n in numbers):
         return Looks("looks like a pointer" + (", or null" if 0 in numbers else ""), _some(map(hex, numbers)))
     return _number(numbers)
+
+
+def declared(kind: str, values: Sequence[tuple[int, str]], *, signed: bool) -> tuple[str, ...]:
+    """Some values of an argument whose declaration says what it is; ``kind`` as views.peel.subject has it."""
+    if kind == "text":
+        return _some(f'"{text}"' if text else hex(n) for n, text in values)
+    if kind == "pointer":
+        return _some(hex(n) for n, _ in values)
+    return _some(str(n - (1 << 64) if signed and n >> 63 else n) for n, _ in values)
 
 
 def _is_address(n: int) -> bool:

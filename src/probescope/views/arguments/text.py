@@ -27,6 +27,12 @@ def told(name: str, guess: Guess, looks: Sequence[Looks], hits: int) -> str:
     return "".join(out)
 
 
+def told_declared(name: str, lines: Sequence[str], values: Sequence[Sequence[str]]) -> str:
+    """``values``: some that each was passed; empty where nobody looked, or where it cannot be read."""
+    passed = [f"; passed: {', '.join(map(visible, v))}" if v else "" for v in values] or [""] * len(lines)
+    return f"{name}: declared\n" + "".join(f"  {line}{seen}\n" for line, seen in zip(lines, passed, strict=True))
+
+
 def _count(guess: Guess) -> str:
     n = guess.total
     more = ", and more (...)" if guess.variable else ""
