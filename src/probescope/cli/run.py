@@ -184,6 +184,10 @@ def run(args: argparse.Namespace, parameters: list[str], options: list[str]) -> 
         from probescope.diagnostics import render_all
 
         sys.stderr.write(render_all(built.warnings, color=color_wanted()) + "\n")
+    if not args.no_warnings and args.cmd is None and (parameters or options):
+        from probescope.cli.unread import told
+
+        sys.stderr.write(told(request.text, [*parameters, *options]))
     if args.emit or args.debug:
         _show_stage(args.emit or args.debug, built)
         if args.emit:

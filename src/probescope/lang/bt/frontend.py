@@ -58,7 +58,7 @@ def read_script(source: Source, options: ScriptOptions | None = None) -> Script:
         program = expand(program, source)
     known: list[Option] = []
     warnings: list[Diagnostic] = []
-    if program.imports or options.params.named or _may_have_params(source.text):
+    if program.imports or options.params.named or may_have_params(source.text):
         program, known, warnings = resolve(program, options.params, source)
     _one_config(program, source)
     entries = [e for c in program.configs for e in c.entries]
@@ -85,7 +85,8 @@ def _place(item: Item) -> int:
     return 0 if isinstance(item, CItem | Directive) else 1 if isinstance(item, ConfigBlock) else 2
 
 
-def _may_have_params(text: str) -> bool:
+def may_have_params(text: str) -> bool:
+    """Whether a script reads parameters of the command line, as far as its text tells; what it imports may too."""
     return "getopt" in text or re.search(r"\$[0-9#]", text) is not None
 
 
