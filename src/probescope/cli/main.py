@@ -207,7 +207,8 @@ def _meant(word: str) -> str:
     from probescope.diagnostics import nearest
 
     if word.startswith("-"):
-        return f"the command comes first: probescope run {word} ..."
+        near = nearest(word, ("--help", "--version"), most=1)
+        return f"did you mean {near[0]}?" if near else f"the command comes first: probescope run {word} ..."
     if "{" in word:
         return "programs are run by: probescope run -e 'PROGRAM'"
     if word.endswith(".bt"):

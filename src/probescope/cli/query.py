@@ -83,6 +83,9 @@ def _sorted_out(words: Sequence[str]) -> tuple[list[tuple[str, int]], str]:
 
     files = list(words)
     text = files.pop() if files and not _is_file(files[-1]) and _is_query(files[-1], len(files) == 1) else ""
+    early = next((w for w in files if not text and not _is_file(w) and any(c.isspace() for c in w)), None)
+    if early is not None:
+        raise UsageError(f"'{_short(early)}' is no file", hints=["recordings come first: probescope query FILE 'SQL'"])
     return [named(w) for w in files or ["perf.data"]], text
 
 

@@ -73,9 +73,9 @@ def main(argv: list[str]) -> int:
     if args.live or args.record:
         return _live(args, command)
     if args.event or args.output or command:
-        raise UsageError(
-            "-e, -o and a command go with --live", hints=["probescope timeline --live -e 'sched:*' -- make"]
-        )
+        hints = ["probescope timeline --live -e 'sched:*' -- make"]
+        hints += ["probescope export --html FILE -o OUT writes a recording as one page"] if args.output else []
+        raise UsageError("-e, -o and a command go with --live", hints=hints)
     files = [named(f) for f in args.files or ["perf.data"]]
     _there(files)
     if args.perfetto:

@@ -70,7 +70,7 @@ def open_recording(path: str, known: Known | None = None) -> AnyRecording:
 
         return open_perfdata(source)
     except (OSError, ValueError) as e:
-        hints = ["perf record -o FILE makes one"]
+        hints = ["probescope record -o FILE makes one"]
         raise UsageError(f"cannot read {path}: {getattr(e, 'strerror', None) or e}", hints=hints) from e
 
 

@@ -198,7 +198,9 @@ def _key(path: str, names: str) -> str:
                 h.update(_ends(one, s.st_size))
         except OSError as e:
             if one == real:
-                raise UsageError(f"cannot read {path}: {e.strerror}", hints=["perf record -o FILE makes one"]) from e
+                raise UsageError(
+                    f"cannot read {path}: {e.strerror}", hints=["probescope record -o FILE makes one"]
+                ) from e
     return h.hexdigest()[:KEY_LENGTH]
 
 

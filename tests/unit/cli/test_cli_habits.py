@@ -13,6 +13,7 @@ from probescope.cli import script
 from probescope.cli.main import COMMANDS, PEERS, main
 from probescope.cli.parsing import INSTEAD
 from probescope.cli.probe_run import _Printer
+from probescope.cli.unread import told
 from probescope.cli.whois import _said_by
 from probescope.errors import UsageError
 from probescope.lang.perf.events import parse_events
@@ -169,6 +170,13 @@ def test_a_filter_of_no_tracepoint(words: list[str], capsys: pytest.CaptureFixtu
     [
         (["probe", "-x", "/bin/ls", "main%return", "$retval"], "probescope probe 'main%return $retval'"),
         (["graph", "-x", "/bin/ls"], "probescope graph '*' -x /bin/ls -- /bin/ls"),
+        (["query", "select count(*) from event", "perf.data"], "recordings come first: probescope query FILE 'SQL'"),
+        (["query", "no.such.data", "select 1"], "probescope record -o FILE makes one"),
+        (["span", "main", "-x", "/bin/ls", "-c", "ls"], "a command stands behind --: probescope span ... -- COMMAND"),
+        (["probe", "-x", "/bin/ls", "main", "-c", "ls"], "a command stands behind --: probescope probe ... -- COMMAND"),
+        (["hist", "sched:sched_switch", "-c", "ls"], "a command stands behind --: probescope hist ... -- COMMAND"),
+        (["--verison"], "did you mean --version?"),
+        (["-l"], "the command comes first: probescope run -l ..."),
     ],
 )
 def test_hints_that_say_what_was_meant(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,3 +224,31 @@ def test_what_a_probe_could_not_read(capsys: pytest.CaptureFixture[str]) -> None
         "HINT: it gave zero",
         "LOST: 1,234 events that the buffers had no room for",
     ]
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "line"),
+    [
+        ("begin { exit(); }", ["sh", "-c", "exit"], "'sh -c exit'"),
+        ("begin { print($1); }", ["sh"], ""),
+        ("begin { print($#); }", ["sh"], ""),
+        ('begin { print(getopt("x")); }', ["sh"], ""),
+        ("begin { exit(); }", ["no_such_program"], ""),
+        ("begin { exit(); }", [], ""),
+    ],
+)
+def test_a_command_where_parameters_are(program: str, words: list[str], line: str) -> None:
+    """Of others, what stands behind -- is run; here it would wait for ever for what nobody starts."""
+    said = told(program, words)
+    assert bool(said) == bool(line)
+    assert not line or f"HINT: -c {line} starts a command" in said
+
+
+@pytest.mark.parametrize("command", ["args", "span", "peel", "graph", "hist", "latency"])
+def test_usages_have_the_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Once, also where the parser has written its usage before."""
+    assert main([command, "--help"]) == 0
+    usage = capsys.readouterr().out.partition("\n\n")[0]
+    assert usage.count("[-- COMMAND]") == 1
+    assert usage.endswith("[-- COMMAND]")
+    assert max(map(len, usage.splitlines())) < 80
