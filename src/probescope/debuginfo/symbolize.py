@@ -34,6 +34,9 @@ MAX_PERF_MAPS = 64
 MAX_PERF_MAP_BYTES = 1 << 27
 """Of all that are kept: anybody may write such files."""
 _MAX_NAMELESS = 1 << 16
+_UPPER_HALF = 1 << 63
+_X86_CODE = 0xFFFFFFFF80000000
+"""From here on are the code of an x86-64 kernel, its modules and BPF programs: Documentation/arch/x86/x86_64/mm.rst."""
 _NO_FILE = ("/memfd:", "//anon", "/dev/zero")
 _VSYSCALL = {0: "gettimeofday", 0x400: "time", 0x800: "getcpu"}
 
@@ -67,13 +70,16 @@ class Place(NamedTuple):
 
 class KernelSymbols:
     """Addresses of the kernel. ``read`` gives the text of /proc/kallsyms; it is called on the first use, and again when
-    addresses without a name appear that were not asked for before: modules and BPF programs come and go."""
+    addresses without a name appear that were not asked for before: modules and BPF programs come and go. Not for
+    addresses where no code of a kernel is, such as those of programs: whoever counts by ``ksym(reg("ip"))`` has them by
+    the thousand, and each reading takes a tenth of a second."""
 
     def __init__(self, read: Callable[[], bytes]) -> None:
         self._read = read
         self._table: Kallsyms | None = None
         self._known: dict[int, Place] = {}
         self._nameless: set[int] = set()
+        self._lowest: int | None = None
 
     @property
     def table(self) -> Kallsyms:
@@ -84,7 +90,7 @@ class KernelSymbols:
     def symbolize(self, addresses: Sequence[int]) -> list[Place]:
         fresh = self._table is None
         out = [self._place(a) for a in addresses]
-        nameless = {p.address for p in out if not p.symbol}
+        nameless = {p.address for p in out if not p.symbol and p.address >= self._lowest_code()}
         if not fresh and nameless - self._nameless and not self.table.restricted:
             self._table = None
             self._known = {}
@@ -92,6 +98,13 @@ class KernelSymbols:
         if len(self._nameless) < _MAX_NAMELESS:
             self._nameless |= nameless
         return out
+
+    def _lowest_code(self) -> int:
+        """Below it no code of this kernel is, nor will be."""
+        if self._lowest is None:
+            text = self.table.address("_text") or 0
+            self._lowest = _X86_CODE if text >= _X86_CODE else _UPPER_HALF if text >= _UPPER_HALF else 0
+        return self._lowest
 
     def _place(self, address: int) -> Place:
         found = self._known.get(address)

@@ -127,3 +127,30 @@ def test_new_symbols_are_read_once() -> None:
     assert reads == 2
     assert [p[1:] for p in k.symbolize([late])] == [("late", 4, "late")]
     assert reads == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "reads"),
+    [
+        (0xFFFFFFFF81000000, 0x401136, 1),  # of a program
+        (0xFFFFFFFF81000000, 0xFFFF888012345678, 1),  # x86-64: all of memory is mapped there, and no code
+        (0xFFFFFFFF81000000, 0xFFFFFFFFC0201000, 3),  # a module may have come
+        (0xFFFF800080000000, 0x401136, 1),  # AArch64
+        (0xFFFF800080000000, 0xFFFF80007A000000, 3),
+        (0xC0008000, 0x401136, 3),  # 32 bits: where the two meet is not known
+    ],
+)
+def test_addresses_that_are_no_code_are_not_looked_for_again(text: int, address: int, reads: int) -> None:
+    """Protects a map by ksym(reg("ip")), which read the whole text for each place in user space."""
+    digits = 16 if text >> 32 else 8
+    told = 0
+
+    def read() -> bytes:
+        nonlocal told
+        told += 1
+        return b"%0*x T _text\n" % (digits, text)
+
+    k = KernelSymbols(read)
+    k.symbolize([text])
+    assert [k.symbolize([address + 16 * i])[0].symbol for i in range(2)] == ["", ""]
+    assert told == reads
