@@ -44,8 +44,10 @@ if [ "${PROBESCOPE_COMPILE:-1}" != 0 ] && { ! headers || ! command -v cc >/dev/n
         apt_install gcc libc6-dev python3-dev || say "no compiler: recordings are read more slowly"
     fi
 fi
+say "installing probescope and what developing it needs into .venv: once, a minute or more"
 PROBESCOPE_PAGE=0 .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 # npm comes with pyright's wheel; without a registry of packages there is no page, and all else works
+say "building the page of probescope timeline"
 .venv/bin/python web/build.py --dev || say "probescope timeline will say that its page is missing"
 # compiled once here, so that a start of the command line never pays for it
 env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -m compileall -q src
