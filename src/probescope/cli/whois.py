@@ -189,7 +189,8 @@ def _source(args: Namespace, path: str, line: int) -> int:
 
     found: list[Finding] = []
     failed: list[DwarfError | ElfError] = []
-    for program in _named(args):
+    programs = _named(args)
+    for program in programs:
         try:
             found += places.by_line(program, path, line)
         except (DwarfError, ElfError) as e:
@@ -197,7 +198,7 @@ def _source(args: Namespace, path: str, line: int) -> int:
     if not found and failed:
         raise failed[0]
     if not found:
-        raise UsageError(f"no code comes from {path}:{line}", hints=["probescope list -v shows functions"])
+        raise UsageError(f"no code comes from {path}:{line}", hints=places.near(programs, path, line))
     return _show(found, args)
 
 

@@ -122,7 +122,8 @@ def test_text(program: str, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["nothing_like_it"], "no function"),
         (["prog.c:9999"], "no point|to where|no code"),
-        (["work", "to", "prog.c:9999"], "no code"),
+        (["work", "to", "prog.c:9999"], r"no code(.|\n)*HINT: line \d+ has code: prog.c:\d+\n"),
+        (["work", "to", "prg.c:9"], r"no code(.|\n)*HINT: readelf --debug-dump=decodedline "),
         (["work+4"], "to where"),
         (["work+4%return", "to", "x"], "no point"),
         (["work", "--nested", "to", "fib,step"], "two points"),

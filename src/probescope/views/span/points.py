@@ -89,13 +89,13 @@ def has_mark(path: str, name: str) -> bool:
 
 
 def _of_line(path: str, line: int, program: Program | None) -> tuple[str, ...]:
-    from probescope.views.whois.places import by_line
+    from probescope.views.whois.places import by_line, near
 
     if program is None:
         raise UsageError(f"{path}:{line} is a line of which program?", hints=["-x FILE names it"])
     found = by_line(program, path, line)
     if not found:
-        raise DwarfError(f"no code comes from {path}:{line}", file=program.title)
+        raise DwarfError(f"no code comes from {path}:{line}", file=program.title, hints=near([program], path, line))
     return tuple(f"uprobe:{part(program.title)}:{f.where.address:#x}" for f in found[:MOST_COPIES])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from probescope.views.whois.search import Finding
 
 if TYPE_CHECKING:
     from probescope.debuginfo.crossrefs import Span
+    from probescope.debuginfo.dwarf_lines import Lines
     from probescope.views.whois.images import Image, Program, Where
     from probescope.views.whois.kernel import Kernel, KernelNames
 
@@ -39,6 +40,27 @@ def in_kernel(image: Kernel | KernelNames, address: int) -> Finding | None:
 def by_line(program: Program, path: str, line: int) -> list[Finding]:
     """Where code of a source line begins, once a function; of the next line with code, where that one has none.
     Raises DwarfError where the file has no debug information."""
+    rows = [p for p in _lines(program).places(path) if line <= p.line < line + NEAR_LINES]
+    nearest = min((p.line for p in rows), default=0)
+    first: dict[tuple[str, int], Finding] = {}
+    for p in sorted(p for p in rows if p.line == nearest):
+        where = program.where(p.address)
+        first.setdefault((where.name, where.start), Finding(program, "", where, program.frames(p.address)))
+    return list(first.values())
+
+
+def near(programs: Sequence[Program], path: str, line: int) -> list[str]:
+    """Hints for a line that no code comes from: the nearest ones that have some, in the first program that has such a
+    file; or what shows the names of files. Raises DwarfError."""
+    for program in programs:
+        known = sorted({p.line for p in _lines(program).places(path) if p.statement})
+        around = [n for n in known if n < line][-1:] + [n for n in known if n > line][:1]
+        if around:
+            return [f"line {n} has code: {path}:{n}" for n in around]
+    return [f"readelf --debug-dump=decodedline {p.title} shows its files and lines" for p in programs[:1]]
+
+
+def _lines(program: Program) -> Lines:
     from probescope.debuginfo.dwarf_lines import Lines
     from probescope.debuginfo.dwarf_open import open_dwarf
 
@@ -48,13 +70,7 @@ def by_line(program: Program, path: str, line: int) -> list[Finding]:
         raise DwarfError(str(e), file=program.title) from e
     if dwarf is None:
         raise DwarfError("has no debug information, which tells source lines", file=program.title)
-    rows = [p for p in Lines(dwarf).places(path) if line <= p.line < line + NEAR_LINES]
-    nearest = min((p.line for p in rows), default=0)
-    first: dict[tuple[str, int], Finding] = {}
-    for p in sorted(p for p in rows if p.line == nearest):
-        where = program.where(p.address)
-        first.setdefault((where.name, where.start), Finding(program, "", where, program.frames(p.address)))
-    return list(first.values())
+    return Lines(dwarf)
 
 
 def returning(image: Image, error: int, functions: str = "*") -> list[tuple[Where, list[int]]]:
