@@ -37,7 +37,7 @@ TYPES = {
     "synth": -1,
 }
 """Kinds of events by the words before a colon. None of ours is made up from trace data (``synth``)."""
-_USUAL = ("comm", "tid", "cpu", "time", "event")
+_USUAL: tuple[str, ...] = ("comm", "tid", "cpu", "time", "event")
 _SOURCES = {"ins_lat": "weight_struct", "retire_lat": "weight_struct"}
 _RECORDED = ("cpu", "time", "ip", *MEMORY)
 
