@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo.dwarf_classes import by_reference
-from probescope.debuginfo.dwarf_die import Die
-from probescope.debuginfo.dwarf_layout import definition, plain
+from probescope.debuginfo.dwarf_die import Die, plain
+from probescope.debuginfo.dwarf_layout import definition
 from probescope.debuginfo.dwarf_types import DwarfTypes, count_of
 from probescope.model.arch import Arch
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from probescope.debuginfo import dwarf_const as c
-from probescope.debuginfo.dwarf_die import Die
-from probescope.debuginfo.dwarf_layout import definition, plain
+from probescope.debuginfo.dwarf_die import Die, plain
+from probescope.debuginfo.dwarf_layout import definition
 
 if TYPE_CHECKING:
     from probescope.debuginfo.dwarf_types import DwarfTypes

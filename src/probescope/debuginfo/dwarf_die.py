@@ -55,7 +55,8 @@ _OFFSETS = frozenset(
     {c.FORM_STRP, c.FORM_SEC_OFFSET, c.FORM_STRP_SUP, c.FORM_LINE_STRP, c.FORM_GNU_REF_ALT, c.FORM_GNU_STRP_ALT}
 )
 _PREFIX = {c.FORM_BLOCK1: 1, c.FORM_BLOCK2: 2, c.FORM_BLOCK4: 4}
-_CONSTANTS = frozenset({c.FORM_DATA1, c.FORM_DATA2, c.FORM_DATA4, c.FORM_DATA8})
+CONSTANT_SIZES = {c.FORM_DATA1: 1, c.FORM_DATA2: 2, c.FORM_DATA4: 4, c.FORM_DATA8: 8}
+"""Forms of constants that do not tell whether there is a sign (``dwarf_constants``)."""
 
 
 class Die:
@@ -105,14 +106,6 @@ class Die:
         """A constant without sign, or an offset; ``None`` if it is missing or something else."""
         value = self.attributes.get(attribute, (0, b""))[1]
         return value if isinstance(value, int) and value >= 0 else None
-
-    def signed(self, attribute: int) -> int | None:
-        """A constant, the fixed sizes as two's complement."""
-        form, value = self.attributes.get(attribute, (0, b""))
-        if not isinstance(value, int):
-            return None
-        bits = 8 * _UINT[form] if form in _CONSTANTS else 0
-        return value - (1 << bits) if bits and value >> (bits - 1) else value
 
     def flag(self, attribute: int) -> bool:
         return bool(self.attributes.get(attribute, (0, 0))[1])
@@ -189,6 +182,15 @@ class Die:
         return low + (self.uint(c.AT_HIGH_PC) or 0)
 
 
+def plain(die: Die | None) -> Die | None:
+    """Through typedefs and qualifiers."""
+    for _ in range(64):
+        if die is None or (die.tag not in c.QUALIFIERS and die.tag != c.TAG_TYPEDEF):
+            return die
+        die = die.type()
+    return None
+
+
 def read(unit: Unit, data: bytes, at: int, form: int, constant: int = 0) -> tuple[Value, int]:
     """One attribute and where it ends. Raises ``IndexError`` at the end of the data, ``DwarfError`` on forms that are
     not known."""
@@ -245,4 +247,4 @@ def _block(unit: Unit, data: bytes, at: int, form: int) -> tuple[bytes, int]:
     return data[at : at + size], at + size
 
 
-__all__ = ["Die", "DwarfError", "Value", "read"]
+__all__ = ["CONSTANT_SIZES", "Die", "DwarfError", "Value", "plain", "read"]

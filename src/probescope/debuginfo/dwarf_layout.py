@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo.cbits import place_bits
-from probescope.debuginfo.dwarf_die import Die
+from probescope.debuginfo.dwarf_constants import constant, enumerators
+from probescope.debuginfo.dwarf_die import Die, plain
 from probescope.debuginfo.leb128 import uleb
 from probescope.model.types import BOOL, Int, Layout, Member, Type, is_integer, width
 
@@ -78,7 +79,7 @@ class _Outline(_Builder):
 def outline_of(die: Die) -> object:
     """What tells definitions of one name apart: size, and members by name, bit and width. Types are not looked at."""
     if die.tag == c.TAG_ENUM:
-        return tuple((e.name, e.signed(c.AT_CONST_VALUE)) for e in die.children(c.TAG_ENUMERATOR))
+        return tuple(enumerators(die))
     outline = _Outline(die.uint(c.AT_BYTE_SIZE) or 0)
     outline.add_all(die, 0, 0)
     return outline.size, tuple(outline.places)
@@ -109,7 +110,7 @@ def bit_place(m: Die) -> int | None:
         at = _constant(block)
         if at is None:
             return None
-    old, bits = m.signed(c.AT_BIT_OFFSET), m.uint(c.AT_BIT_SIZE)
+    old, bits = constant(m, c.AT_BIT_OFFSET, None), m.uint(c.AT_BIT_SIZE)
     if old is None or bits is None:
         return 8 * (at or 0)
     holder = plain(m.type())
@@ -123,15 +124,6 @@ def _constant(block: bytes) -> int | None:
         return uleb(block, 1)[0] if block[0] == OP_PLUS_UCONST else None
     except IndexError:
         return None
-
-
-def plain(die: Die | None) -> Die | None:
-    """Through typedefs and qualifiers."""
-    for _ in range(64):
-        if die is None or (die.tag not in c.QUALIFIERS and die.tag != c.TAG_TYPEDEF):
-            return die
-        die = die.type()
-    return None
 
 
 def definition(types: DwarfTypes, die: Die) -> Die:

@@ -12,6 +12,7 @@ from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo import dwarf_expr as ex
 from probescope.debuginfo import dwarf_ranges
 from probescope.debuginfo.dwarf_calls import Passed
+from probescope.debuginfo.dwarf_constants import of_variable
 from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_find import entry_of
 from probescope.debuginfo.dwarf_text import declaration
@@ -161,7 +162,7 @@ class _Context:
 
     def _told(self, die: Die) -> ex.Place | None:
         if die.has(c.AT_CONST_VALUE):
-            value = die.signed(c.AT_CONST_VALUE)
+            value = of_variable(die)
             return ex.Fixed(value) if value is not None else None
         expression = die.block(c.AT_LOCATION)
         if expression is not None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo import dwarf_expr as ex
 from probescope.debuginfo import dwarf_ranges
+from probescope.debuginfo.dwarf_constants import of_variable
 from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_find import CONTAINERS, Finder, entry_of
 from probescope.debuginfo.dwarf_unit import Unit
@@ -126,7 +127,7 @@ class Scopes:
         """Where a variable is at an instruction; ``None`` where it is nowhere, or only the program knows."""
         die = variable.die
         for d in die.lineage():
-            value = d.signed(c.AT_CONST_VALUE) if d.has(c.AT_CONST_VALUE) else None
+            value = of_variable(d) if d.has(c.AT_CONST_VALUE) else None
             if value is not None:
                 return ex.Fixed(value)
         expression = self.expression(die, address)

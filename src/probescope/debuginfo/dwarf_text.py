@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from probescope.debuginfo import dwarf_const as c
+from probescope.debuginfo.dwarf_constants import last_index
 from probescope.debuginfo.dwarf_die import Die
 
 MAX_DEPTH = 32
@@ -86,5 +87,5 @@ def _qualified(die: Die, depth: int) -> tuple[str, str]:
 
 
 def _extent(dimension: Die) -> str:
-    count, upper = dimension.uint(c.AT_COUNT), dimension.signed(c.AT_UPPER_BOUND)
+    count, upper = dimension.uint(c.AT_COUNT), last_index(dimension)
     return str(count if count is not None else upper + 1 if upper is not None else "")

@@ -15,6 +15,7 @@ from itertools import islice
 from probescope.debuginfo import cbase
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo.btf_types import sized_integer
+from probescope.debuginfo.dwarf_constants import enumerators, has_negative, last_index
 from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_find import Finder
 from probescope.debuginfo.dwarf_layout import definition, layout_of, outline_of
@@ -142,7 +143,7 @@ class DwarfTypes:
             if abbrev.tag == c.TAG_ENUM:
                 home = at
             elif home and unit.die(at).name == name:
-                t, value = self.type_of(unit.die(home)), unit.die(at).signed(c.AT_CONST_VALUE)
+                t, value = self.type_of(unit.die(home)), dict(enumerators(unit.die(home))).get(name)
                 return (t, value) if isinstance(t, Enum) and value is not None else None
         return None
 
@@ -151,7 +152,7 @@ class DwarfTypes:
         die = self._homes.get(f"enum {name}")
         if die is None:
             return ()
-        return tuple((e.name, e.signed(c.AT_CONST_VALUE) or 0) for e in die.children(c.TAG_ENUMERATOR))
+        return tuple((text, value or 0) for text, value in enumerators(die))
 
     def names(self) -> list[str]:
         """Of the unit at hand, and of what was named already."""
@@ -239,7 +240,7 @@ class DwarfTypes:
     def _enum(self, die: Die, depth: int, label: Die | None = None) -> Type:
         size = die.uint(c.AT_BYTE_SIZE) or 4
         under = self.type_of(die.type(), depth) if die.has(c.AT_TYPE) else None
-        signed = under.signed if isinstance(under, Int) else _has_negative(die)
+        signed = under.signed if isinstance(under, Int) else has_negative(die)
         name = self._claim(die, "enum ", label)
         return Enum(name.removeprefix("enum "), size if size in (1, 2, 4, 8) else 4, signed)
 
@@ -265,18 +266,10 @@ def base_type(die: Die) -> Type:
     return sized_integer(size, encoding in _SIGNED)
 
 
-def _has_negative(die: Die) -> bool:
-    """Compilers that do not name the type behind an enumeration make it signed only if it has to be."""
-    return any(
-        e.form(c.AT_CONST_VALUE) == c.FORM_SDATA and (e.signed(c.AT_CONST_VALUE) or 0) < 0
-        for e in die.children(c.TAG_ENUMERATOR)
-    )
-
-
 def count_of(dimension: Die) -> int:
     """Elements; 0 where that is not known while compiling."""
     count = dimension.uint(c.AT_COUNT)
     if count is None:
-        upper = dimension.signed(c.AT_UPPER_BOUND)
-        count = upper + 1 if upper is not None and dimension.block(c.AT_UPPER_BOUND) is None else 0
+        upper = last_index(dimension)
+        count = upper + 1 if upper is not None else 0
     return count if 0 <= count <= MAX_COUNT else 0

@@ -12,10 +12,9 @@ from typing import Protocol
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo import dwarf_expr as ex
 from probescope.debuginfo.binary import Binary
-from probescope.debuginfo.dwarf_die import Die
+from probescope.debuginfo.dwarf_die import Die, plain
 from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_find import Finder, entry_of
-from probescope.debuginfo.dwarf_layout import plain
 from probescope.debuginfo.dwarf_lines import ends_with
 from probescope.debuginfo.dwarf_params import signature
 from probescope.debuginfo.dwarf_places import CodeLine, Functions, SourceLines, Spot

@@ -48,7 +48,7 @@ def returned(function: Die, types: DwarfTypes, arch: Arch) -> Value | None:
     """What a function returns; ``None`` where that is not known. Raises ``CannotFetch`` if it is where no probe can
     read it, ``DwarfError``."""
     from probescope.debuginfo.dwarf_calls import IN_VECTOR
-    from probescope.debuginfo.dwarf_layout import plain
+    from probescope.debuginfo.dwarf_die import plain
     from probescope.debuginfo.dwarf_params import signature
 
     result = signature(function, types, arch).result

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from probescope.debuginfo import dwarf_const as c
-from probescope.debuginfo.dwarf_die import Die
-from probescope.debuginfo.dwarf_layout import bit_place, definition, plain
+from probescope.debuginfo.dwarf_constants import enumerators, of_variant
+from probescope.debuginfo.dwarf_die import Die, plain
+from probescope.debuginfo.dwarf_layout import bit_place, definition
 from probescope.debuginfo.dwarf_types import DwarfTypes, count_of
 from probescope.errors import DwarfError
 from probescope.frozen import dataclass
@@ -240,10 +241,9 @@ class VType:
         if self.die is None:
             return {}
         out: dict[int, str] = {}
-        for _, e in zip(range(4096), self.die.children(c.TAG_ENUMERATOR), strict=False):
-            value = e.signed(c.AT_CONST_VALUE)
+        for _, (name, value) in zip(range(4096), enumerators(self.die), strict=False):
             if value is not None:
-                out.setdefault(value & (1 << 8 * max(self.size, 1)) - 1, e.name)
+                out.setdefault(value & (1 << 8 * max(self.size, 1)) - 1, name)
         return out
 
     def variants(self) -> Variants | None:
@@ -256,14 +256,14 @@ class VType:
         tag = part.ref(AT_DISCR)
         size = self.home.of(tag.type()).size if tag is not None else 0
         at = (bit_place(tag) or 0) // 8 if tag is not None else 0
-        return Variants(at, size, tuple(v for _, v in zip(range(1024), self._variants(part, size), strict=False)))
+        return Variants(at, size, tuple(v for _, v in zip(range(1024), self._variants(part, tag, size), strict=False)))
 
-    def _variants(self, part: Die, size: int) -> Iterator[Variant]:
+    def _variants(self, part: Die, tag: Die | None, size: int) -> Iterator[Variant]:
         for v in part.children(TAG_VARIANT):
             m = next(v.children(c.TAG_MEMBER), None)
             if m is None:
                 continue
-            value = v.signed(AT_DISCR_VALUE) if v.has(AT_DISCR_VALUE) else None
+            value = of_variant(v, AT_DISCR_VALUE, tag.type() if tag is not None else None)
             values = (value & (1 << 8 * size) - 1,) if value is not None and size else ()
             yield Variant(m.name, values, self.home.of(m.type()), (bit_place(m) or 0) // 8)
 
