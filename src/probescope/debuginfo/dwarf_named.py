@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import islice
 from typing import NamedTuple
 
 from probescope.debuginfo import dwarf_const as c
 from probescope.debuginfo import dwarf_ranges
 from probescope.debuginfo.dwarf_abbrev import Abbrev
+from probescope.debuginfo.dwarf_data import Section
 from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_find import Finder, entry_of
-from probescope.debuginfo.dwarf_mentions import MAX_PLACES, mentions
+from probescope.debuginfo.dwarf_mentions import mentions, needles, needles_of_shared, split_starts
 from probescope.debuginfo.dwarf_unit import Unit
 from probescope.errors import DwarfError
 
@@ -28,6 +28,8 @@ _FUNCTIONS = frozenset({c.TAG_SUBPROGRAM})
 _CODE = frozenset({c.TAG_SUBPROGRAM, c.TAG_INLINED})
 _NAMES = (c.AT_NAME, c.AT_LINKAGE_NAME, c.AT_MIPS_LINKAGE_NAME)
 _INLINED = (1, 3)  # DW_INL_inlined, DW_INL_declared_inlined
+_OWN, _HERE = frozenset({c.FORM_STRP}), frozenset({c.FORM_STRING})
+_MOVED = frozenset({c.FORM_GNU_STRP_ALT, c.FORM_STRP_SUP})
 
 
 class Instance(NamedTuple):
@@ -114,7 +116,7 @@ def _users(finder: Finder, target: Die) -> Iterator[Unit]:
     info = finder.dwarf.section(".debug_info")
     if info is None or target.unit.section.name != info.name:
         return
-    starts, seen = finder.dwarf.starts(), {target.unit.offset}
+    starts, seen = finder.dwarf.starts(), {target.unit.offset} if target.unit.dwarf is finder.dwarf else set[int]()
     needle = (target.unit.offset + target.at).to_bytes(4, "little" if finder.dwarf.elf.little else "big")
     for at in info.find(needle):
         i = bisect_right(starts, at)
@@ -169,60 +171,65 @@ def _units(finder: Finder, name: str) -> Iterator[Unit]:
 
 
 def _likely(dwarf: DwarfFile, name: str) -> Iterator[int]:
-    info, strings = dwarf.section(".debug_info"), dwarf.section(".debug_str")
-    raw = name.encode("utf-8", "surrogateescape") + b"\0"
-    places = list(islice(strings.find(raw), MAX_PLACES + 1)) if strings is not None else []
-    if info is None or strings is None or len(places) > MAX_PLACES or dwarf.suffix or _numbered(dwarf):
+    info, raw = dwarf.section(".debug_info"), name.encode("utf-8", "surrogateescape") + b"\0"
+    own, moved = needles(dwarf, raw), needles_of_shared(dwarf, raw)
+    # where names are told by numbers (DW_FORM_strx), or entries are in other files, of some units at least
+    elsewhere = dwarf.suffix or dwarf.section(".debug_str_offsets") is not None or split_starts(dwarf)
+    if info is None or own is None or moved is None or elsewhere:
         yield from mentions(dwarf, name)
         return
-    starts, order = dwarf.starts(), "little" if dwarf.elf.little else "big"
-    heads: dict[tuple[int, tuple[int, int, int]], list[tuple[int, bytes]]] = {}
-    whole = [at for at in places if not at or strings.read(at - 1, 1) == b"\0"]
-    needles = [at.to_bytes(4, order) for at in dict.fromkeys([*whole, *places])]  # type: ignore[arg-type]
-    for needle in (*needles, raw):
-        for at in info.find(needle):
-            i = bisect_right(starts, at)
+    for forms, wanted in ((_OWN, own), (_MOVED, moved), (_HERE, [raw])):
+        heads: dict[tuple[int, tuple[int, int, int]], list[tuple[int, bytes]]] = {}
+        for needle in wanted:
+            yield from _with_heads(dwarf, info, needle, forms, heads)
+
+
+def _with_heads(
+    dwarf: DwarfFile,
+    info: Section,
+    needle: bytes,
+    forms: frozenset[int],
+    heads: dict[tuple[int, tuple[int, int, int]], list[tuple[int, bytes]]],
+) -> Iterator[int]:
+    """Units where a name stands and the beginning of a function's entry before it. ``heads``: those known, by table of
+    abbreviations."""
+    starts = dwarf.starts()
+    for at in info.find(needle):
+        i = bisect_right(starts, at)
+        try:
             unit = dwarf.unit(starts[i - 1]) if i else None
             if unit is None or unit.format.offset != 4:
                 continue
             key = (unit.abbrev_at, unit.format.key)
             if key not in heads:
-                heads[key] = list(_heads(unit, c.FORM_STRING if needle is raw else c.FORM_STRP))
-            before = info.read(max(at - 16, 0), min(at, 16))
-            if any(before[len(before) - back :][: len(code)] == code for back, code in heads[key]):
-                yield unit.offset
-        heads.clear()
+                heads[key] = list(_heads(unit, forms))
+        except DwarfError:
+            continue
+        before = info.read(max(at - 16, 0), min(at, 16))
+        if any(before[len(before) - back :][: len(code)] == code for back, code in heads[key]):
+            yield unit.offset
 
 
-def _numbered(dwarf: DwarfFile) -> bool:
-    """Whether names are told by numbers (DW_FORM_strx), to judge by the first unit, or entries are in other files."""
-    starts = dwarf.starts()
-    root = dwarf.unit(starts[0]).root if starts else None
-    return root is not None and (
-        root.has(c.AT_STR_OFFSETS_BASE) or root.has(c.AT_DWO_NAME) or root.has(c.AT_GNU_DWO_NAME)
-    )
-
-
-def _heads(unit: Unit, form: int) -> Iterator[tuple[int, bytes]]:
-    """(bytes from the beginning of an entry to its name, code at its beginning) of functions that are defined."""
+def _heads(unit: Unit, forms: frozenset[int]) -> Iterator[tuple[int, bytes]]:
+    """(bytes from the beginning of an entry to its name, code at its beginning) of functions that are defined; (0, no
+    code) where that is told nowhere, as of what clang puts behind places: then any entry may be one."""
     for abbrev in unit.abbrevs.all().values():
         if abbrev.tag != c.TAG_SUBPROGRAM or any(a == c.AT_DECLARATION for a, _, _ in abbrev.attributes):
             continue
         code = _uleb(abbrev.code)
-        for back in _before_names(unit, abbrev, form):
-            if back + len(code) <= 16:
-                yield back + len(code), code
+        for back in _before_names(unit, abbrev, forms):
+            near = 0 <= back <= 16 - len(code)
+            yield (back + len(code), code) if near else (0, b"")
 
 
-def _before_names(unit: Unit, abbrev: Abbrev, form: int) -> Iterator[int]:
+def _before_names(unit: Unit, abbrev: Abbrev, forms: frozenset[int]) -> Iterator[int]:
+    """Bytes before each of the names; -1 if their number varies."""
     at = 0
     for attribute, kind, _ in abbrev.attributes:
-        if attribute in _NAMES and kind == form:
+        if attribute in _NAMES and kind in forms:
             yield at
         size = unit.format.size(kind)
-        if size is None or size < 0:
-            return
-        at += size
+        at = at + size if size is not None and size >= 0 and at >= 0 else -1
 
 
 def _uleb(value: int) -> bytes:

@@ -4,9 +4,10 @@ and what dwz moved away.
     prog                .debug_info with skeletons: AT_dwo_name "main.dwo", AT_comp_dir "/src", dwo id
     /src/main.dwo       .debug_info.dwo ...                          or      prog.dwp: those of all units, with an index
     .gnu_debugaltlink   path of the shared file, NUL, its build-id
+    .debug_sup          the same of DWARF 5: version, is it the shared one, path, NUL, length and bytes of a checksum
 
-Source: DWARF 5, 7.3.2 and 7.3.5 (split units, packages); the wiki pages DebugFission and DebugFissionDWP of GCC for
-version 4; dwz(1).
+Source: DWARF 5, 7.3.2, 7.3.5 and 7.3.6 (split units, packages, supplementary files); the wiki pages DebugFission and
+DebugFissionDWP of GCC for version 4; dwz(1).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_unit import Unit
 from probescope.debuginfo.elf import ElfFile
+from probescope.debuginfo.leb128 import uleb
 from probescope.debuginfo.locate import in_root
 from probescope.errors import DwarfError, ElfError
 
@@ -117,20 +119,44 @@ class _Files:
         return self._shared
 
     def _find_shared(self) -> DwarfFile | None:
-        try:
-            path, _, build_id = self.main.elf.section_data(".gnu_debugaltlink").partition(b"\0")
-        except ElfError:
-            return None
-        name, wanted = os.fsdecode(path), build_id.hex()
+        link = _shared_link(self.main.elf)
+        name, wanted = link if link is not None else ("", "")
         if not name or not wanted:
             return None
         places = [os.path.join(os.path.dirname(self.main.path), name)]
         places += [f"{d}/.build-id/{wanted[:2]}/{wanted[2:]}.debug" for d in self.dirs]
         for place in places:
             elf = _opened(in_root(self.root, place))
-            if elf is not None and elf.build_id() == wanted:
+            if elf is not None and wanted in (elf.build_id(), _checksum(elf)):
                 return DwarfFile(elf)
         return None
+
+
+def _shared_link(elf: ElfFile) -> tuple[str, str] | None:
+    """Name of the shared file, and its build-id or checksum as hexadecimal digits; ``None`` if there is none."""
+    try:
+        path, _, build_id = elf.section_data(".gnu_debugaltlink").partition(b"\0")
+    except ElfError:
+        return None
+    return (os.fsdecode(path), build_id.hex()) if path else _supplement(elf, shared=0)
+
+
+def _supplement(elf: ElfFile, shared: int) -> tuple[str, str] | None:
+    """The name and the checksum of .debug_sup: of the shared file's own (``shared`` 1), or of what leans on it (0)."""
+    try:
+        data = elf.section_data(".debug_sup")
+        end = data.index(b"\0", 3)
+        size, at = uleb(data, end + 1)
+    except (ElfError, ValueError, IndexError):
+        return None
+    if int.from_bytes(data[:2], "little" if elf.little else "big") != 5 or data[2] != shared:
+        return None
+    return os.fsdecode(data[3:end]), data[at : at + size].hex()
+
+
+def _checksum(elf: ElfFile) -> str:
+    found = _supplement(elf, shared=1)
+    return found[1] if found is not None else ""
 
 
 def _dwo_name(skeleton: Unit) -> str:
