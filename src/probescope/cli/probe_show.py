@@ -50,7 +50,8 @@ def vars(args: argparse.Namespace, text: str) -> int:  # noqa: A001 - as the opt
     spots = debug.spots(place, inlined=not args.no_inlines)
     if not spots:
         where.resolve(parse(text))  # which says why
-        raise ProbeError(f"the debug information of {where.label} does not know {place}")
+        hints = where.debug.finder.dwarf.lost() if where.debug is not None else []
+        raise ProbeError(f"the debug information of {where.label} does not know {place}", hints=hints)
     _say(f"Available variables at {text}\n")
     for spot in spots:
         _say(f"\t@<{_where(debug, spot)}>\n")

@@ -53,6 +53,10 @@ class Section:
             self._kept = self.read(0, self.size)
         return self._kept
 
+    def forget(self) -> None:
+        """Gives back what is remembered; it is read again where it is asked for."""
+        self._kept = None
+
     def string(self, offset: int) -> str:
         """Up to its NUL. Raises ``DwarfError`` for one without."""
         if self.size <= KEEP:

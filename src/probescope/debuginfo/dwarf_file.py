@@ -159,6 +159,25 @@ class DwarfFile:
             self._in_memory -= size
             old.forget()
 
+    def lost(self) -> list[str]:
+        """A hint where other halves of units were looked for and not found; empty where none is missing."""
+        names = list(dict.fromkeys(self.missing))
+        if not names:
+            return []
+        what = names[0] if len(names) == 1 else f"{len(names)} files, as {names[0]}"
+        return [f"not found is {what}, with debug information of it: --debuginfo DIR says where to look"]
+
+    def shed(self) -> None:
+        """Gives back memory: what was read is read again where it is asked for."""
+        for unit in self._units.values():
+            unit.forget()
+        for section in self._sections.values():
+            if section is not None:
+                section.forget()
+        self._abbrevs.clear()
+        self._recent.clear()
+        self._in_memory = 0
+
     def by_signature(self, signature: int) -> Die | None:
         """The type that a type unit describes."""
         if self._signatures is None:

@@ -13,6 +13,7 @@ DebugFissionDWP of GCC for version 4; dwz(1).
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Iterator
 
 from probescope.debuginfo import dwarf_const as c
@@ -22,13 +23,14 @@ from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_unit import Unit
 from probescope.debuginfo.elf import ElfFile
+from probescope.debuginfo.elf_source import ReopenedSource
 from probescope.debuginfo.leb128 import uleb
 from probescope.debuginfo.locate import in_root
 from probescope.errors import DwarfError, ElfError
 
 MAX_SLOTS = 1 << 22
-MAX_SPLIT = 256
-"""Split units that are kept open; one question needs one."""
+MAX_SPLIT = 64
+"""Files of split units whose bytes are kept; those asked for longest ago are read again when they are needed."""
 _COLUMNS = {
     5: {1: "info", 3: "abbrev", 4: "line", 5: "loclists", 6: "str_offsets", 8: "rnglists"},
     2: {1: "info", 2: "types", 3: "abbrev", 4: "line", 5: "loc", 6: "str_offsets"},
@@ -56,6 +58,7 @@ class _Files:
     def __init__(self, main: DwarfFile, path: str, root: str, dirs: tuple[str, ...]) -> None:
         self.main, self.path, self.root, self.dirs = main, path, root, dirs
         self._split: dict[int, Unit | None] = {}
+        self._recent: OrderedDict[DwarfFile, None] = OrderedDict()
         self._packages: list[_Package] | None = None
         self._shared: DwarfFile | None = None
         self._looked = False
@@ -63,8 +66,6 @@ class _Files:
     # --- split units --------------------------------------------------------------------------------------------------
 
     def split(self, skeleton: Unit) -> Unit | None:
-        if skeleton.offset not in self._split and len(self._split) >= MAX_SPLIT:
-            return None  # each keeps a descriptor
         if skeleton.offset not in self._split:
             self._split[skeleton.offset] = found = self._find(skeleton)
             if found is None:
@@ -72,7 +73,17 @@ class _Files:
                 self.main.missing.append(name)
             else:
                 found.skeleton = skeleton
-        return self._split[skeleton.offset]
+        unit = self._split[skeleton.offset]
+        if unit is not None:
+            self._used(unit.dwarf)
+        return unit
+
+    def _used(self, dwarf: DwarfFile) -> None:
+        self._recent[dwarf] = None
+        self._recent.move_to_end(dwarf)
+        while len(self._recent) > MAX_SPLIT:
+            old, _ = self._recent.popitem(last=False)
+            old.shed()
 
     def _find(self, skeleton: Unit) -> Unit | None:
         wanted = skeleton.dwo_id or skeleton.root.uint(c.AT_GNU_DWO_ID) or 0
@@ -81,7 +92,7 @@ class _Files:
             if found is not None:
                 return found
         for path in self._places(skeleton):
-            elf = _opened(in_root(self.root, path))
+            elf = _one_of_many(in_root(self.root, path))
             if elf is None:
                 continue
             found = _half(DwarfFile(elf, ".dwo", companions=self), wanted)
@@ -170,6 +181,14 @@ def _opened(path: str) -> ElfFile | None:
         return None
 
 
+def _one_of_many(path: str) -> ElfFile | None:
+    """As ``_opened``, without a descriptor of its own: programs have thousands of these."""
+    try:
+        return ElfFile(ReopenedSource(path))
+    except ElfError:
+        return None
+
+
 def _half(dwarf: DwarfFile, wanted: int) -> Unit | None:
     """The unit with that dwo id."""
     try:
@@ -193,6 +212,7 @@ class _Package:
         self.elf = elf
         self._indexes: dict[str, dict[int, dict[str, tuple[int, int]]]] = {}
         self._types: dict[int, DwarfFile] = {}
+        self._sections: dict[str, Section | None] = {}
 
     def unit(self, dwo_id: int, files: _Files) -> Unit | None:
         try:
@@ -200,6 +220,12 @@ class _Package:
             return None if row is None else _half(_PackedFile(self, self._parts(row), files), dwo_id)
         except DwarfError:
             return None
+
+    def section(self, name: str) -> Section | None:
+        """One that all units have in common."""
+        if name not in self._sections:
+            self._sections[name] = open_section(self.elf, f"{name}.dwo")
+        return self._sections[name]
 
     def type_file(self, signature: int, files: _Files) -> DwarfFile | None:
         row = self._index(".debug_tu_index").get(signature)
@@ -212,7 +238,7 @@ class _Package:
     def _parts(self, row: dict[str, tuple[int, int]]) -> dict[str, Section]:
         out = {}
         for name, (offset, size) in row.items():
-            section = open_section(self.elf, f".debug_{name}.dwo")
+            section = self.section(f".debug_{name}")
             if section is not None:
                 out[f".debug_{name}"] = section.part(offset, size)
         return out
@@ -230,6 +256,10 @@ class _PackedFile(DwarfFile):
     def __init__(self, package: _Package, parts: dict[str, Section], files: _Files) -> None:
         super().__init__(package.elf, ".dwo", parts, files)
         self._package, self._files = package, files
+
+    def section(self, name: str) -> Section | None:
+        """What the index tells no part of is one for all units: their strings."""
+        return self._sections[name] if name in self._sections else self._package.section(name)
 
     def by_signature(self, signature: int) -> Die | None:
         found = super().by_signature(signature)

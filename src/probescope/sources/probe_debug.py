@@ -253,7 +253,7 @@ class DebugPlaces:
         where = die.full_name() if die is not None else "this place"
         hints = [f"did you mean {n}?" for n in nearest(name, names)]
         hints = hints or ([f"there are {', '.join(names[:16])}"] if names else ["it has no variables"])
-        return CannotFetch(f"{where} has no variable {name}", *hints)
+        return CannotFetch(f"{where} has no variable {name}", *hints, *self.finder.dwarf.lost())
 
     def value_of(self, v: Variable, address: int) -> Value:
         self.types.near = v.die.unit

@@ -203,6 +203,7 @@ class ProgramTarget:
             return ProbeError(f"{name} in {self.label} is data, not a function")
         hints = inlined_hints(name, self.binary, self.label) or probe_cpp.elsewhere(name, self.binary)
         hints = hints or self.binary.suggestions(name)
+        hints += self.debug.finder.dwarf.lost() if self.debug is not None else []
         return ProbeError(f"there is no function {name} in {self.label}", hints=hints)
 
     def _at(self, d: ProbeDef, spot: Spot) -> FoundProbe:
