@@ -22,6 +22,8 @@ from probescope.model.arch import Arch
 
 MAX_SCALARS = 256
 VECTOR_REGISTERS = 8
+MAX_EQUAL = 4
+"""Numbers of a homogeneous aggregate."""
 IN_VECTOR = "is passed in a floating-point register, which BPF cannot read"
 EMPTY = "has no bytes"
 UNKNOWN = "is of a type that is not known here"
@@ -48,7 +50,7 @@ class Param(NamedTuple):
 
 class Shape(NamedTuple):
     """What a convention looks at. ``kinds``: of each eight bytes, ``i`` or ``f``; ``memory``: never in registers.
-    ``equal``: members, if all are floating-point numbers of one size, else 0."""
+    ``equal``: how many numbers, where all are floating-point ones, or vectors, of one size without gaps; else 0."""
 
     size: int
     align: int
@@ -83,11 +85,13 @@ def result(die: Die | None, types: DwarfTypes, arch: Arch) -> Passed:
         return Passed(lost=UNKNOWN)
     if not shape.size:
         return Passed(lost=EMPTY)
-    if by_reference(die, types) or shape.memory or shape.size > 16:
+    if arch.name == "aarch64" and shape.equal and not by_reference(die, types):
+        return Passed(lost=IN_VECTOR)
+    if by_reference(die, types) or (shape.memory and arch.name == "x86_64") or shape.size > 16:
         if arch.name == "x86_64" and shape.kinds != "f":
             return Passed((arch.ret_reg,), by_address=True)
         return Passed(lost="is returned in memory whose address is gone")
-    if "f" in shape.kinds:
+    if "f" in shape.kinds and arch.name == "x86_64":
         return Passed(lost=IN_VECTOR)
     held = (arch.ret_reg, "dx" if arch.name == "x86_64" else "x1")
     if die is not None and die.unit.root.uint(c.AT_LANGUAGE) == c.RUST and not shape.single:
@@ -141,6 +145,8 @@ def _argument(state: _Registers, p: Param, types: DwarfTypes, rust: bool) -> Pas
         held = state.take(1)
         return Passed(held, by_address=True) if held else Passed(stack=state.push(8, 8), by_address=True)
     if not shape.size or (not shape.kinds and not shape.memory):
+        if shape.size and state.arch.name == "aarch64":  # a class of C++ without members is a byte
+            _on_arm(state, shape)
         return Passed(lost=EMPTY)
     return _on_x86(state, shape) if state.arch.name == "x86_64" else _on_arm(state, shape)
 
@@ -168,10 +174,9 @@ def _on_x86(state: _Registers, shape: Shape) -> Passed:
 
 
 def _on_arm(state: _Registers, shape: Shape) -> Passed:
-    if shape.equal or shape.kinds == "f":
-        count = max(shape.equal, 1)
-        if state.vector + count <= VECTOR_REGISTERS:
-            state.vector += count
+    if shape.equal:
+        if state.vector + shape.equal <= VECTOR_REGISTERS:
+            state.vector += shape.equal
             return Passed(lost=IN_VECTOR)
         state.vector = VECTOR_REGISTERS
         return Passed(stack=state.push(shape.size, shape.align))
@@ -202,7 +207,7 @@ def shape_of(die: Die | None, types: DwarfTypes) -> Shape | None:
             return None
     size = _size(found)
     if found.flag(c.AT_GNU_VECTOR):
-        return Shape(size, min(size, 16), "f", False)
+        return Shape(size, min(size, 16), "f", False, 1 if size in (8, 16) else 0)
     walk = _Walk(types)
     walk.add(found, 0, 0)
     if walk.variants:
@@ -219,14 +224,20 @@ def _shape(size: int, scalars: list[_Scalar], single: bool) -> Shape:
     loose = any(s.offset % min(s.size, 16) for s in scalars if s.size)
     kinds = {s.kind for s in scalars}
     if "x" in kinds or size > 16 or loose or len(scalars) >= MAX_SCALARS:
-        equal = len(scalars) if kinds <= {"f", "x"} and len({s.size for s in scalars}) == 1 and len(scalars) <= 4 else 0
-        return Shape(size, align, "f" if single and kinds else "", True, equal, single)
+        return Shape(size, align, "f" if single and kinds else "", True, _equal(size, scalars), single)
     words = ""
     for start in range(0, size, 8):
         inside = {s.kind for s in scalars if s.offset < start + 8 and s.offset + s.size > start}
         words += "i" if "i" in inside else "f" if inside else ""
-    equal = len(scalars) if kinds == {"f"} and len({s.size for s in scalars}) == 1 and not single else 0
-    return Shape(size, align, words, False, equal if equal <= 4 else 0, single)
+    return Shape(size, align, words, False, _equal(size, scalars), single)
+
+
+def _equal(size: int, scalars: list[_Scalar]) -> int:
+    """Of a homogeneous aggregate, which may be a union, a complex number or one number alone."""
+    kinds, sizes, count = {s.kind for s in scalars}, {s.size for s in scalars}, len({s.offset for s in scalars})
+    if len(sizes) != 1 or not (kinds <= {"f", "x"} or kinds == {"v"}):
+        return 0
+    return count if count <= MAX_EQUAL and count * sizes.pop() == size else 0
 
 
 def _size(die: Die) -> int:
