@@ -155,7 +155,10 @@ class _Machine:
             self.place = Held(self._register(op - 0x50 if op != 0x90 else self._uleb()))
         elif 0x70 <= op <= 0x8F or op == 0x92:  # breg0, bregx
             name = self._register(op - 0x70 if op != 0x92 else self._uleb())
-            self._push(name, self._sleb())
+            offset = self._sleb()
+            if not name:  # that of xmm0 is no number
+                raise _Unknown
+            self._push(name, offset)
         elif 0x30 <= op <= 0x4F:  # lit0
             self._push("", op - 0x30)
         elif 0x08 <= op <= 0x11:
@@ -203,10 +206,10 @@ class _Machine:
                 raise _Unknown
             self.place = Fixed(int.from_bytes(data, "little"))
         elif op in (0xA3, 0xF3):  # entry_value: at the entry that is now
-            inner = evaluate(self._block(), self.arch)
-            if not isinstance(inner, Held) or not inner.name or not self.moment.entry:
+            name = self._only_register(self._block())
+            if not name or not self.moment.entry:
                 raise _Unknown
-            self._push(inner.name, 0)
+            self._push(name, 0)
 
     def _add(self, op: int) -> None:
         if op == 0x23:  # plus_uconst
@@ -256,6 +259,15 @@ class _Machine:
     def _register(self, number: int) -> str:
         names = self.arch.dwarf_regs
         return names[number] if number < len(names) else ""
+
+    def _only_register(self, block: bytes) -> str:
+        """What the expression of an entry value is, as compilers write it; empty for anything else."""
+        if len(block) == 1 and 0x50 <= block[0] <= 0x6F:
+            return self._register(block[0] - 0x50)
+        if block[:1] == b"\x90":  # regx
+            number, end = uleb(block, 1)
+            return self._register(number) if end == len(block) else ""
+        return ""
 
     def _constant(self, op: int) -> int:
         if op in (0x10, 0x11):

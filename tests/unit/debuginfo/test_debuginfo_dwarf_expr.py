@@ -35,7 +35,20 @@ FRAME = Near("sp", 48)
         (AT_80 + DEREF + b"\x73\x00" + PLUS + STACK_VALUE, None),
         (b"\x73\x20" + STACK_VALUE, Sum("bx", 32)),
         (b"\x31" + STACK_VALUE, Fixed(1)),
+        (b"\x81\x05" + STACK_VALUE, None),  # breg17, which is xmm0
+        (b"\x92\x11\x05", None),
+        (b"\xa3\x01\x55" + STACK_VALUE, Held("di")),
+        (b"\xa3\x02\x90\x05" + STACK_VALUE, Held("di")),
+        (b"\xa3\x02\x75\x00" + STACK_VALUE, None),
     ],
 )
 def test_places(expression: bytes, place: object) -> None:
     assert evaluate(expression, X86_64, frame=FRAME, moment=Moment(FRAME)) == place
+
+
+def test_entry_values_in_each_other_are_no_place() -> None:
+    expression = b"\x55"
+    for _ in range(2000):
+        size = len(expression)
+        expression = b"\xa3" + bytes((size & 0x7F | 0x80, size >> 7 & 0x7F | 0x80, size >> 14)) + expression
+    assert evaluate(expression, X86_64) is None
