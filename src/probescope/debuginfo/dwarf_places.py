@@ -22,6 +22,7 @@ from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_find import CONTAINERS, Finder, entry_of, nests
 from probescope.debuginfo.dwarf_lines import Lines, ends_with
 from probescope.debuginfo.dwarf_named import abstract_of, definitions, instances, is_abstract
+from probescope.debuginfo.dwarf_nesting import below
 from probescope.debuginfo.dwarf_rows import run, unpacked
 from probescope.debuginfo.dwarf_scope import line_of
 from probescope.debuginfo.dwarf_unit import Unit
@@ -32,6 +33,9 @@ _LEVEL = re.compile(r"(?<=\s)-O(\w?)(?=\s|$)")
 SEARCHED = 1 << 25
 """Bytes of .debug_info that are searched for more functions of a name that symbol tables know already."""
 _CODE = frozenset({c.TAG_SUBPROGRAM, c.TAG_INLINED})
+_INLINED = frozenset({c.TAG_INLINED})
+_INSIDE = frozenset({c.TAG_INLINED, c.TAG_LEXICAL_BLOCK})
+"""What is part of a function: others that are defined in it are not."""
 
 
 class Spot(NamedTuple):
@@ -131,7 +135,7 @@ class SourceLines:
 
     def of_function(self, function: Die) -> Iterator[CodeLine]:
         """Those of one function, without those of others that are inlined there."""
-        inlined = [d for d in below(function) if d.tag == c.TAG_INLINED]
+        inlined = list(below(function, _INLINED, _INSIDE))
         spans = [(dwarf_ranges.of(d), d) for d in inlined]
         own, decl, path = dwarf_ranges.of(function), line_of(function), self.path_of(function)
         for row in self.rows(function.unit):
@@ -161,16 +165,6 @@ class SourceLines:
                     yield self.dwarf.full(unit)
             except DwarfError:
                 continue
-
-
-def below(die: Die) -> Iterator[Die]:
-    """Inlined calls below an entry, outermost first, not those inside of other functions."""
-    todo = list(die.children(c.TAG_INLINED, c.TAG_LEXICAL_BLOCK))
-    while todo:
-        found = todo.pop(0)
-        if found.tag == c.TAG_INLINED:
-            yield found
-        todo += found.children(c.TAG_INLINED, c.TAG_LEXICAL_BLOCK)
 
 
 def _code_dies(unit: Unit) -> Iterator[Die]:

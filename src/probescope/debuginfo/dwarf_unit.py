@@ -10,7 +10,6 @@ Source: DWARF 5, 7.5.1; DWARF 4, 7.5.1.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -24,9 +23,9 @@ from probescope.errors import DwarfError
 if TYPE_CHECKING:
     from probescope.debuginfo.dwarf_die import Die
     from probescope.debuginfo.dwarf_file import DwarfFile
+    from probescope.debuginfo.dwarf_nesting import Scoped
 
 MAX_UNIT = 1 << 29
-MAX_SCOPE = 1 << 12
 _ROOT_BYTES = 1024
 
 
@@ -43,7 +42,7 @@ class Unit:
         self._abbrevs: AbbrevTable | None = None
         self._head: bytes | None = None
         self._root: Die | None = None
-        self._scopes: list[tuple[int, int, str, int]] | None = None
+        self._scopes: Scoped | None = None
         try:
             self._read_header(section.some(offset, 48))
         except IndexError:
@@ -228,40 +227,13 @@ class Unit:
             depth += below
         return out
 
-    # --- names of what is around an entry -----------------------------------------------------------------------------
-
     def scope_of(self, at: int) -> str:
         """``ns::Class::`` for what lies in those; empty outside of any."""
         if self._scopes is None:
-            self._scopes = self._find_scopes()
-        return self._innermost(self._scopes, bisect_left(self._scopes, (at,)) - 1, at)
+            from probescope.debuginfo.dwarf_nesting import Scoped
 
-    @staticmethod
-    def _innermost(scopes: list[tuple[int, int, str, int]], i: int, at: int) -> str:
-        while i >= 0:
-            _, end, names, outer = scopes[i]
-            if at < end:
-                return names
-            i = outer
-        return ""
-
-    def _find_scopes(self) -> list[tuple[int, int, str, int]]:
-        """(begin, end, names of it and those around it, which one is around it), by begin."""
-        out: list[tuple[int, int, str, int]] = []
-        if self.root.uint(c.AT_LANGUAGE) in c.C_LANGUAGES:
-            return out
-        tags = frozenset({c.TAG_NAMESPACE, c.TAG_MODULE, *c.STRUCTS})
-        outer = -1
-        for at, abbrev in self.select(tags, tags):
-            if not abbrev.children:
-                continue
-            while outer >= 0 and out[outer][1] <= at:
-                outer = out[outer][3]
-            name = self.die(at).name
-            around = out[outer][2] if outer >= 0 else ""
-            out.append((at, self.behind(at), f"{around}{name}::"[-MAX_SCOPE:] if name else around, outer))
-            outer = len(out) - 1
-        return out
+            self._scopes = Scoped(self)
+        return self._scopes.around(at)
 
 
 def skip(abbrev: Abbrev, data: bytes, at: int) -> int:

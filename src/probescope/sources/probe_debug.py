@@ -16,6 +16,7 @@ from probescope.debuginfo.dwarf_die import Die, plain
 from probescope.debuginfo.dwarf_file import DwarfFile
 from probescope.debuginfo.dwarf_find import Finder, entry_of
 from probescope.debuginfo.dwarf_lines import ends_with
+from probescope.debuginfo.dwarf_nesting import below
 from probescope.debuginfo.dwarf_params import signature
 from probescope.debuginfo.dwarf_places import CodeLine, Functions, SourceLines, Spot
 from probescope.debuginfo.dwarf_scope import Scopes, Variable, line_of
@@ -34,6 +35,8 @@ from probescope.sources.probe_args import CannotFetch, Value
 NOT_HERE = "has no place at this instruction: the compiler does not keep it there"
 OPTIMISED_OUT = "was optimised out: the compiler kept it nowhere"
 NOT_ONE = "is not in one register or in one place of memory"
+
+_LABELS, _BLOCKS = frozenset({c.TAG_LABEL}), frozenset({c.TAG_LEXICAL_BLOCK})
 
 
 class Target(Protocol):
@@ -182,7 +185,7 @@ class DebugPlaces:
         found = False
         for die in dies:
             for code in self.code_of(die):
-                for label in _labels_below(code):
+                for label in below(code, _LABELS, _BLOCKS):
                     name, address = label.full_name(), label.address(c.AT_LOW_PC)
                     known.append(name)
                     if name == place.label and address:
@@ -348,14 +351,6 @@ def _once(spots: list[Spot]) -> list[Spot]:
     for s in spots:
         seen.setdefault(s.address, s)
     return list(seen.values())
-
-
-def _labels_below(die: Die) -> Iterator[Die]:
-    for child in die.children(c.TAG_LABEL, c.TAG_LEXICAL_BLOCK):
-        if child.tag == c.TAG_LABEL:
-            yield child
-        else:
-            yield from _labels_below(child)
 
 
 SourceTexts = Callable[[str], list[str]]
