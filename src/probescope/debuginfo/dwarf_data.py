@@ -108,7 +108,7 @@ def open_section(elf: ElfFile, name: str) -> Section | None:
             return _old_compressed(elf, name)
         same = [s for s in elf.sections() if s.name == name] if name.endswith(".dwo") else []
         if len(same) > 1:  # of files that were never linked: type units are sections of their own
-            return _in_memory(b"".join(map(elf.section_data, same[:MAX_SAME])), elf, name)
+            return _in_memory(_joined(elf, same, name), elf, name)
         if found.type == SHT_NOBITS or not found.size:
             return None
         if elf.header.type == ET_REL:
@@ -122,6 +122,18 @@ def open_section(elf: ElfFile, name: str) -> Section | None:
     if found.offset + found.size > elf.source.size:
         raise damaged("the section reaches behind the end of the file", elf.path, name)
     return Section(elf.source, found.offset, found.size, name, elf.path, elf.little)
+
+
+def _joined(elf: ElfFile, same: list[ElfSection], name: str) -> bytes:
+    """Sections of one name after each other, in bounded memory: several may be the same bytes of the file."""
+    from probescope.debuginfo.elf_unpack import MAX_UNPACKED
+
+    out = bytearray()
+    for section in same[:MAX_SAME]:
+        out += elf.section_data(section)
+        if len(out) > MAX_UNPACKED:
+            raise damaged(f"has more than the {MAX_UNPACKED} bytes that are read", elf.path, name)
+    return bytes(out)
 
 
 def _in_memory(data: bytes, elf: ElfFile, name: str) -> Section:

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from probescope.debuginfo import jitdump
+from probescope.debuginfo import elf_unpack, jitdump
+from probescope.debuginfo.dwarf_data import open_section
+from probescope.debuginfo.elf import ElfFile
 from probescope.debuginfo.elf_unpack import unxz
-from probescope.errors import ElfError
+from probescope.errors import DwarfError, ElfError
 
 
 def test_xz_of_zeros() -> None:
@@ -63,3 +65,25 @@ def test_a_jitdump_of_holes(tmp_path: Path, kind: int) -> None:
         tracemalloc.stop()
     assert time.process_time() - begun < 20
     assert found is not None
+
+
+def test_thousands_of_sections_that_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """8 GB out of a file of 1.5 MB: debug information that was never linked is in sections of one name."""
+    size, count, names = 1 << 20, 8000, b"\0.shstrtab\0.debug_info.dwo\0"
+    monkeypatch.setattr(elf_unpack, "MAX_UNPACKED", 8 * size)
+
+    def header(name: int, kind: int, offset: int, length: int) -> bytes:
+        return struct.pack("<IIQQQQIIQQ", name, kind, 0, 0, offset, length, 0, 0, 1, 0)
+
+    sections = [bytes(64), header(1, 3, 64, len(names)), *[header(11, 1, 128, size)] * count]
+    head = struct.pack("<HHIQQQIHHHHHH", 1, 62, 1, 0, 0, 128 + size, 0, 64, 0, 0, 64, len(sections), 1)
+    path = tmp_path / "bomb.dwo"
+    data = (b"\x7fELF\2\1\1", bytes(9), head, names.ljust(64, b"\0"), bytes(size), *sections)
+    path.write_bytes(b"".join(data))
+    tracemalloc.start()
+    try:
+        with pytest.raises(DwarfError, match="more than"):
+            open_section(ElfFile.open(str(path)), ".debug_info.dwo")
+        assert tracemalloc.get_traced_memory()[1] < 64 * size
+    finally:
+        tracemalloc.stop()
