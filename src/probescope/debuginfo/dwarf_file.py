@@ -62,6 +62,7 @@ class DwarfFile:
         self.elf, self.path, self.suffix = elf, elf.path, suffix
         self.companions: Companions = companions or Alone()
         self.missing: list[str] = []
+        self._damaged: set[tuple[str, int]] = set()
         self._sections: dict[str, Section | None] = dict(parts or {})
         self._abbrevs: OrderedDict[tuple[int, tuple[int, int, int]], AbbrevTable] = OrderedDict()
         self._starts: dict[str, list[int]] = {}
@@ -126,7 +127,14 @@ class DwarfFile:
         return out
 
     def units(self, name: str = _INFO) -> list[Unit]:
-        return [self.unit(start, name) for start in self.starts(name)]
+        """All but those whose headers are malformed, which are counted."""
+        out: list[Unit] = []
+        for start in self.starts(name):
+            try:
+                out.append(self.unit(start, name))
+            except DwarfError:
+                self._damaged.add((name, start))
+        return out
 
     def unit(self, start: int, name: str = _INFO) -> Unit:
         """The one that begins at an offset."""
@@ -160,12 +168,14 @@ class DwarfFile:
             old.forget()
 
     def lost(self) -> list[str]:
-        """A hint where other halves of units were looked for and not found; empty where none is missing."""
-        names = list(dict.fromkeys(self.missing))
-        if not names:
-            return []
-        what = names[0] if len(names) == 1 else f"{len(names)} files, as {names[0]}"
-        return [f"not found is {what}, with debug information of it: --debuginfo DIR says where to look"]
+        """Hints where other halves of units were looked for and not found, or units are damaged; empty if none is."""
+        names, out = list(dict.fromkeys(self.missing)), list[str]()
+        if names:
+            what = names[0] if len(names) == 1 else f"{len(names)} files, as {names[0]}"
+            out.append(f"not found is {what}, with debug information of it: --debuginfo DIR says where to look")
+        if self._damaged:
+            out.append(f"of its debug information {len(self._damaged)} of {len(self.starts())} units are damaged")
+        return out
 
     def shed(self) -> None:
         """Gives back memory: what was read is read again where it is asked for."""

@@ -120,9 +120,8 @@ def _users(finder: Finder, target: Die) -> Iterator[Unit]:
     needle = (target.unit.offset + target.at).to_bytes(4, "little" if finder.dwarf.elf.little else "big")
     for at in info.find(needle):
         i = bisect_right(starts, at)
-        if i and starts[i - 1] not in seen:
-            seen.add(starts[i - 1])
-            yield finder.dwarf.unit(starts[i - 1])
+        if i:
+            yield from _once(finder.dwarf, starts[i - 1], seen)
 
 
 def _linked_whole(unit: Unit) -> bool:
@@ -155,19 +154,25 @@ def _units(finder: Finder, name: str) -> Iterator[Unit]:
     found = False
     for start in _likely(dwarf, last):
         found = True
-        if start not in seen:
-            seen.add(start)
-            try:
-                yield dwarf.full(dwarf.unit(start))
-            except DwarfError:
-                continue
+        yield from _once(dwarf, start, seen)
     shared = dwarf.companions.shared()
     if shared is not None:
-        yield from (shared.unit(start) for start in dict.fromkeys(_likely(shared, last)))
+        others: set[int] = set()
+        for start in _likely(shared, last):
+            yield from _once(shared, start, others)
     if not found or last != name:
-        yield from (
-            dwarf.full(dwarf.unit(start)) for start in dict.fromkeys(mentions(dwarf, last)) if start not in seen
-        )
+        for start in mentions(dwarf, last):
+            yield from _once(dwarf, start, seen)
+
+
+def _once(dwarf: DwarfFile, start: int, seen: set[int]) -> Iterator[Unit]:
+    """The unit there, if it was not seen yet and is not damaged."""
+    if start not in seen:
+        seen.add(start)
+        try:
+            yield dwarf.full(dwarf.unit(start))
+        except DwarfError:
+            return
 
 
 def _likely(dwarf: DwarfFile, name: str) -> Iterator[int]:

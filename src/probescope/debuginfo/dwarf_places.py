@@ -157,8 +157,7 @@ class SourceLines:
     def units_of(self, file: str) -> Iterator[Unit]:
         """Units with code of a file."""
         wanted = set(self._lines.candidates(file.rpartition("/")[2]))
-        for start in self.dwarf.starts():
-            unit = self.dwarf.unit(start)
+        for unit in self.dwarf.units():
             try:
                 at = unit.root.uint(c.AT_STMT_LIST)
                 if at in wanted:
@@ -255,7 +254,13 @@ def optimised(function: Die) -> bool:
 def names(dwarf: DwarfFile, finder: Finder) -> Iterator[str]:
     """Names of all functions with code, of every unit: a walk over all debug information."""
     for unit in dwarf.units():
-        full = dwarf.full(unit)
-        for at, abbrev in full.select(frozenset({c.TAG_SUBPROGRAM}), None if nests(full) else CONTAINERS):
-            if any(a in (c.AT_LOW_PC, c.AT_RANGES) for a, _, _ in abbrev.attributes):
-                yield full.die(at).full_name()
+        try:
+            yield from _names_in(dwarf.full(unit))
+        except DwarfError:
+            continue
+
+
+def _names_in(unit: Unit) -> Iterator[str]:
+    for at, abbrev in unit.select(frozenset({c.TAG_SUBPROGRAM}), None if nests(unit) else CONTAINERS):
+        if any(a in (c.AT_LOW_PC, c.AT_RANGES) for a, _, _ in abbrev.attributes):
+            yield unit.die(at).full_name()

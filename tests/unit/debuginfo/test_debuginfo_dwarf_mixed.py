@@ -14,6 +14,7 @@ from probescope.debuginfo.dwarf_find import Finder
 from probescope.debuginfo.dwarf_named import definitions, instances
 from probescope.debuginfo.dwarf_open import open_dwarf
 from probescope.debuginfo.dwarf_params import signature
+from probescope.debuginfo.dwarf_places import SourceLines, names
 from probescope.debuginfo.dwarf_types import DwarfTypes
 from probescope.model.arch import X86_64
 
@@ -127,3 +128,7 @@ def test_a_damaged_unit_does_not_hide_the_functions_of_the_others(tmp_path: Path
     (tmp_path / "p").write_bytes(data)
     finder = finder_of(tmp_path / "p")
     assert (copies(finder, "helper"), copies(finder, "alone")) == (1, 1)
+    assert [u.root.name for u in SourceLines(finder.dwarf, finder).units_of("b.c")] == ["b.c"]
+    assert set(names(finder.dwarf, finder)) == {"second", "local"}
+    assert finder.dwarf.by_signature(5) is None
+    assert finder.dwarf.lost() == ["of its debug information 1 of 2 units are damaged"]
