@@ -148,6 +148,8 @@ OpaqueKind = Literal[
     "float",  # of IEEE 754, 4 bytes: nothing calculates with it
     "double",  # the same, 8 bytes
 ]
+FLOATS: dict[str, int] = {"float": 4, "double": 8}
+"""Bytes of floating-point numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +259,10 @@ def is_scalar(t: Type) -> bool:
     return isinstance(t, Int | Enum | Bool | Pointer)
 
 
+def is_float(t: Type | None) -> bool:
+    return isinstance(t, Opaque) and t.kind in FLOATS
+
+
 def signed(t: Type) -> bool:
     return isinstance(t, Int | Enum) and t.signed
 
@@ -270,6 +276,13 @@ def width(t: Type) -> int:
             return 1
         case _:
             raise TypeError(f"{t} is not a scalar")
+
+
+def number_width(t: Type) -> int:
+    """Bytes of a number or pointer, floating-point numbers among them; 0 for anything else."""
+    if isinstance(t, Opaque):
+        return FLOATS.get(t.kind, 0)
+    return width(t) if is_scalar(t) else 0
 
 
 def wrap(value: int, t: Type) -> int:

@@ -28,7 +28,20 @@ from probescope.model.fetch import (
 )
 from probescope.model.probe_def import ArgDef, Container, Element, Member, Star, Var
 from probescope.model.probe_found import FoundArg
-from probescope.model.types import Array, Enum, Int, Layout, Pointer, Struct, Type, TypeTable, Void, is_scalar, width
+from probescope.model.types import (
+    Array,
+    Enum,
+    Int,
+    Layout,
+    Pointer,
+    Struct,
+    Type,
+    TypeTable,
+    Void,
+    is_scalar,
+    number_width,
+    signed,
+)
 from probescope.model.types import Member as Field
 
 if TYPE_CHECKING:
@@ -203,7 +216,7 @@ class Chains:
         outer = self._outer(x.x).type
         if isinstance(outer, Array) and outer.count and x.index + x.count > outer.count:
             raise CannotFetch(f"{_shown(x.x)} has {outer.count} elements", x=x)
-        if not isinstance(first.x, Deref) or first.type is None or not is_scalar(first.type):
+        if not isinstance(first.x, Deref) or first.type is None or not number_width(first.type):
             hints = "each by itself: x[0].member x[1].member"
             raise CannotFetch(f"{_shown(x)}: several elements are had of numbers and pointers", hints, x=x)
         return Value(first.x, Array(first.type, x.count))
@@ -246,7 +259,7 @@ class Chains:
             return layout.size
         if isinstance(t, Void):
             return 1
-        return width(t) if is_scalar(t) else 8
+        return number_width(t) or 8
 
     # --- how it is taken ----------------------------------------------------------------------------------------------
 
@@ -256,8 +269,9 @@ class Chains:
             return self._text(value, a, kind)
         if value.bits is not None and (kind is None or not kind.bits):
             width_, shift, container = value.bits
-            signed = isinstance(value.type, Int) and value.type.signed and 8 * value.type.size == width_ < container
-            return value.x, FetchType("b", width_, shift, container, signed=signed)
+            of = value.type or Void()
+            sign = signed(of) and 8 * number_width(of) == width_ < container
+            return value.x, FetchType("b", width_, shift, container, signed=sign)
         t: Type | None = value.type
         if kind is not None and (kind.bits or kind.kind not in ("u", "s", "x")):
             return value.x, kind
@@ -265,9 +279,9 @@ class Chains:
         if isinstance(t, Array) and not t.count and not count:
             name = a.text.partition(":")[0].partition("=")[2] or a.text.partition(":")[0]
             raise CannotFetch(f"{name} does not tell how many elements it has", f"{name}[0-7] are the first eight")
-        if isinstance(t, Array) and not t.count and is_scalar(t.element):
+        if isinstance(t, Array) and not t.count and number_width(t.element):
             t = t.element
-        if isinstance(t, Array) and t.count and is_scalar(t.element):
+        if isinstance(t, Array) and t.count and number_width(t.element):
             count = count or min(t.count, MAX_ELEMENTS)
             t = t.element
         return value.x, FetchType(_letter(t, kind), _bits(t, self), count=count)
@@ -295,7 +309,7 @@ def _inside(outer: Fetch, found: Field, layout: Layout) -> Value:
     """A member of a struct that is in memory, or in a register."""
     bits = None
     if found.bit_size:
-        bits = (found.bit_size, found.bit_offset, 8 * width(found.type))
+        bits = (found.bit_size, found.bit_offset, 8 * number_width(found.type))
     if isinstance(outer, Deref):
         return Value(replace(outer, offset=outer.offset + found.offset), found.type, bits)
     if isinstance(outer, Pieces):
@@ -303,7 +317,7 @@ def _inside(outer: Fetch, found: Field, layout: Layout) -> Value:
     if layout.size > WORD // 8:
         raise CannotFetch(f"{layout.name} is in several registers")
     shift = 8 * found.offset + (found.bit_offset if found.bit_size else 0)
-    wide = found.bit_size or 8 * (width(found.type) if is_scalar(found.type) else layout.size - found.offset)
+    wide = found.bit_size or 8 * (number_width(found.type) or layout.size - found.offset)
     whole = not shift and not found.bit_size
     return Value(outer, found.type, None if whole else (wide, shift, WORD))
 
@@ -311,7 +325,7 @@ def _inside(outer: Fetch, found: Field, layout: Layout) -> Value:
 def _in_pieces(outer: Pieces, found: Field, layout: Layout) -> Value:
     """A member of what is in several registers: whole ones of it, or a part of one."""
     at, taken = 0, []
-    wide = width(found.type) if is_scalar(found.type) else 0
+    wide = number_width(found.type)
     for x, size in outer.parts:
         if wide and at <= found.offset and found.offset + wide <= at + size:
             shift = 8 * (found.offset - at) + (found.bit_offset if found.bit_size else 0)
@@ -341,7 +355,7 @@ def _untyped(a: ArgDef) -> FetchType | None:
 def _letter(t: Type | None, asked: FetchType | None) -> Kind:
     if asked is not None:
         return asked.kind
-    return "s" if isinstance(t, Int) and t.signed else "x"
+    return "s" if t is not None and signed(t) else "x"
 
 
 def _bits(t: Type | None, chains: Chains) -> int:

@@ -91,8 +91,10 @@ class DebugPlaces:
         if place.line is None and not place.label and not place.lazy:
             return self._entries(place, inlined=inlined, skip=skip)
         dies = self.functions.named(place.function, place.file)
-        if not dies:
-            return []
+        return self.inside(place, dies, texts) if dies else []
+
+    def inside(self, place: Place, dies: list[Die], texts: SourceTexts | None) -> list[Spot]:
+        """A line, a label or a pattern in functions. Raises ``ProbeError`` if none has it."""
         if place.line is not None:
             return self._at_lines(place, dies)
         if place.label:
@@ -170,8 +172,10 @@ class DebugPlaces:
         if len(paths) > 1:
             raise ProbeError(f"{place.file} may be any of {', '.join(paths[:6])}", hints=["write more of the path"])
         if place.lazy:
-            wanted = _matching(place, paths, texts)
-            return _once([self._spot(r.address, r) for r in self.functions.at_line(units, paths[0], wanted)])
+            rows = list(self.functions.at_line(units, paths[0], _matching(place, paths, texts)))
+            if not rows:
+                raise ProbeError(f"no line of {place.file} with code matches '{place.lazy}'")
+            return _once([self._spot(r.address, r) for r in rows])
         found = list(self.functions.at_line(units, place.file, {place.line or 0}))
         if not found:
             known = sorted({r.line for u in units for r in self.lines.rows(u) if ends_with(r.path, place.file)})

@@ -63,9 +63,21 @@ class GoPlaces:
 
     def place(self, place: Place) -> Place:
         """``main.work:5`` looks like a line of a file; it is one of a function, if there is one of that name."""
-        if place.function or not place.file or not self.is_name(place.file):
-            return place
-        return replace(place, function=place.file, file="")
+        if not place.function and place.file and self.is_name(place.file):
+            return replace(place, function=place.file, file="")
+        if place.function and place.file and place.line is None:
+            return self._of_file(place)
+        return place
+
+    def _of_file(self, place: Place) -> Place:
+        """``main.work@work.go`` without the file, which debug information of Go does not tell. Raises ``ProbeError``
+        if the function is in another one."""
+        known = [f for f in self.program.table.functions if f.name == place.function]
+        files = sorted({file for f in known for file in self.program.table.files(f)})
+        if known and not any(ends_with(file, place.file) for file in files):
+            hints = [f"it is in {', '.join(files[:4])}"] if files else []
+            raise ProbeError(f"{place.function} is not in {place.file}", hints=hints)
+        return replace(place, file="") if known else place
 
     def is_name(self, name: str) -> bool:
         return any(f.name == name for f in self.program.table.functions)

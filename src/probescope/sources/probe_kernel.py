@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 from probescope.debuginfo import vmlinux
 from probescope.debuginfo.dwarf_places import Spot
 from probescope.errors import DwarfError, ProbeError
+from probescope.frozen import replace
 from probescope.kernel.host import host
 from probescope.model.fetch import Deref, Fetch, Register
 from probescope.model.probe_def import ProbeDef
 from probescope.model.probe_found import FoundArg, FoundProbe
 from probescope.model.types import TypeTable
-from probescope.sources import boundaries, func_fields, kernel_btf, kernel_functions
+from probescope.sources import boundaries, func_fields, kernel_btf, kernel_functions, probe_inside
 from probescope.sources.context import ResolveContext
 from probescope.sources.globs import is_glob
 from probescope.sources.kprobe import nearest_function
@@ -118,29 +119,47 @@ class KernelTarget:
 
     def _needs_debug(self, d: ProbeDef) -> bool:
         """Whether debug information is to be asked. Bare functions with registers are as good without it."""
-        p = d.place
-        if is_glob(p.function):
-            return False
-        deep = p.line is not None or p.lazy or p.label or p.file
+        deep = probe_inside.is_deep(d.place)
         if deep and self.debug is None:
             hints = [HOW.format(host().release)]
             raise ProbeError(f"{self.reason}: there are no lines", hints=hints)
-        return bool(deep) or self.debug is not None
+        return deep or (self.debug is not None and not is_glob(d.place.function))
 
     def _by_debug(self, d: ProbeDef) -> list[FoundProbe]:
         debug = self.debug
         assert debug is not None
         assert self.image is not None
+        globbed = is_glob(d.place.function)
         try:
-            spots = debug.spots(d.place, inlined=self.wanted.inlined, texts=self.texts)
+            spots = [] if globbed else debug.spots(d.place, inlined=self.wanted.inlined, texts=self.texts)
+            if not spots and not probe_inside.is_deep(d.place):
+                return self._by_name(d)
+            spots = spots or probe_inside.spots(debug, d.place, self._addresses(d), self.texts)
         except DwarfError as e:
             raise ProbeError(f"the kernel's debug information is damaged: {e}") from e
-        if not spots:
-            return self._by_name(d)
         kept = [s for s in spots if not self.image.forgotten(s.address)]
         if not kept:
             raise ProbeError(f"{d.place} has code only in parts of the kernel that are freed after its start")
-        return at_each(kept, lambda s: self._at(d, s))
+        return at_each(kept, lambda s: replace(self._at(d, s), base=s.name if globbed else ""))
+
+    def _addresses(self, d: ProbeDef) -> list[tuple[str, int]]:
+        """Functions that are named, and where the image has them. Raises ``ProbeError`` if there are none."""
+        name = d.place.function
+        if is_glob(name):
+            found = [n for n, _ in self._traceable(name)]
+        else:
+            where = kernel_functions.find_symbol(name, self.module)
+            if where is None:
+                raise self._inlined(d) or self._unknown(name)
+            found = [where[0]]
+        assert self.image is not None
+        return [(n, at) for n in found for at in self.image.symbol_addresses(n)]
+
+    def _traceable(self, glob: str) -> list[tuple[str, str]]:
+        found = kernel_functions.traceable().match(glob, self.module)
+        if not found:
+            raise ProbeError(f"no function of the kernel matches '{glob}'")
+        return list(found)
 
     def _at(self, d: ProbeDef, spot: Spot) -> FoundProbe:
         debug = self.debug
@@ -191,10 +210,7 @@ class KernelTarget:
                 )
             ]
         if is_glob(p.function):
-            found = kernel_functions.traceable().match(p.function, self.module)
-            if not found:
-                raise ProbeError(f"no function of the kernel matches '{p.function}'")
-            return [self._named(d, n, m) for n, m in found]
+            return [self._named(d, n, m) for n, m in self._traceable(p.function)]
         where = kernel_functions.find_symbol(p.function, self.module)
         if where is None:
             raise self._inlined(d) or self._unknown(p.function)

@@ -17,10 +17,10 @@ from probescope.errors import DwarfError, ElfError, ProbeError, ScriptError
 from probescope.frozen import replace
 from probescope.model.arch import Arch
 from probescope.model.fetch import Absolute, Deref, Fetch, FetchArg, FetchType, Immediate, Register
-from probescope.model.probe_def import ArgDef, ProbeDef
+from probescope.model.probe_def import ArgDef, Place, ProbeDef
 from probescope.model.probe_found import FoundArg, FoundProbe
 from probescope.model.site import Constant, Field, Reg, RegMem
-from probescope.sources import elf_places, probe_cpp
+from probescope.sources import elf_places, probe_cpp, probe_inside
 from probescope.sources.context import ResolveContext
 from probescope.sources.elf_places import open_binary
 from probescope.sources.globs import is_glob
@@ -154,6 +154,8 @@ class ProgramTarget:
         functions = [f for f in matching if elf_places.is_code(self.binary, f.address)]
         if not functions:
             raise ProbeError(f"no function of {self.label} matches '{d.place.function}'")
+        if probe_inside.is_deep(d.place):
+            return self._inside(d.place, functions)
         out: dict[int, Spot] = {}
         for f in functions:
             out.setdefault(f.address, Spot(f.address + d.place.offset, f.name, f.address))
@@ -174,14 +176,22 @@ class ProgramTarget:
                 raise ProbeError(f"the debug information of {self.label} is damaged: {e}") from e
             if spots:
                 return spots
-        elif place.line is not None or place.lazy or place.label or place.file:
-            raise ProbeError(f"{self.reason}: there are no lines", hints=[HOW])
         if place.address is not None:
             return [self._by_address(place.address)]
         found = self._symbols(place.function)
-        if not found:
+        if not found and (self.debug is not None or not probe_inside.is_deep(place)):
             raise self._unknown(place.function)
+        if probe_inside.is_deep(place):
+            return self._inside(place, found)
         return [Spot(f.address + place.offset, f.name, f.address) for f in found]
+
+    def _inside(self, place: Place, functions: list[FunctionSite]) -> list[Spot]:
+        if self.debug is None:
+            raise ProbeError(f"{self.reason}: there are no lines", hints=[HOW])
+        try:
+            return probe_inside.spots(self.debug, place, [(f.name, f.address) for f in functions], self.texts)
+        except DwarfError as e:
+            raise ProbeError(f"the debug information of {self.label} is damaged: {e}") from e
 
     def _symbols(self, name: str) -> list[FunctionSite]:
         found = elf_places.definitions(self.binary, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -68,6 +69,66 @@ def test_definitions_without_optimisation(programs, definition):
 def test_definitions_with_optimisation(programs, definition):
     theirs, ours = both(programs["fast"], "-D", definition)
     assert ours == theirs != ""
+
+
+NUMBERS = """
+struct s { float a, b; float row[3]; double d[2]; };
+enum neg { LOW = -3, HIGH = 2 };
+enum pos { FIRST, LAST };
+__attribute__((noinline)) int fun(struct s *p, float *fp, double *dp, enum neg n, enum pos q, struct s *all)
+{ return p->a + fp[1] + dp[1] + n + q + all[1].b; }
+int main(void)
+{
+	struct s s[2] = {{1.5, 2.5, {3.5, 4.5, 5.5}, {6.5, 7.5}}, {8.5, 9.5}};
+	float f[3] = {1.25, 2.25, 3.25};
+	double d[2] = {9.5, 10.5};
+	return fun(s, f, d, LOW, LAST, s) == 3;
+}
+"""
+
+
+def test_floats_and_signed_enumerations(tmp_path):
+    """As wide as they are, also where they are steps of an address; the values are those of the source."""
+    (tmp_path / "f.c").write_text(NUMBERS)
+    path = str(tmp_path / "numbers")
+    subprocess.run(["gcc", "-g", "-O0", "-o", path, str(tmp_path / "f.c")], check=True, timeout=300)
+    definition = "fun p->a p->b row=p->row[1] fp[1] dp[1] n q last=all[1].b"
+    theirs, ours = both(path, "-D", definition)
+    assert ours == theirs != ""
+    if os.geteuid() == 0:
+        ran = output(sys.executable, "-m", "probescope", "probe", "-q", "-x", path, definition, "--", path)
+        assert ran.split(") ")[1].strip() == "a=1.5 b=2.5 row=4.5 fp=2.25 dp=10.5 n=-3 q=0x1 last=9.5"
+
+
+@pytest.mark.parametrize("definition", ["*@work.c", "*;total+=*", "wor?@work.c", "wor?@work.c%return", "main@work.c"])
+def test_globs_with_files_and_patterns(programs, definition):
+    """Places alone: perf names events after the glob. Functions that were inlined everywhere are no match of ours."""
+    theirs, ours = both(programs["plain"], "-D", definition)
+    inlined, _ = both(programs["plain"], "-D", "helper")
+    assert set() != places_of(ours) <= places_of(theirs)
+    assert places_of(theirs) - places_of(ours) <= places_of(inlined)
+
+
+def places_of(text):
+    return {(line[0], line.split()[1]) for line in text.splitlines()}
+
+
+def test_lines_and_labels_of_globs(programs):
+    """perf chokes on the name of such an event."""
+    for line in (":4", "@work.c:4"):
+        theirs, _ = both(programs["plain"], "-D", f"work{line}")
+        _, ours = both(programs["plain"], "-D", f"wor?{line}")
+        assert re.sub(r"_L4\S*", "_L4", ours) == theirs != ""
+
+
+@pytest.mark.parametrize(
+    "definition",
+    ["work@other.c", "work@other.c:4", "*@other.c", "_start:4", "_start;x*", "_start@work.c", "*;nowhere*"],
+)
+def test_no_place_instead_of_another(programs, definition):
+    """A file, line or pattern that a function has not is no probe at its entry."""
+    theirs, ours = both(programs["plain"], "-D", definition)
+    assert ours == theirs == ""
 
 
 @pytest.mark.parametrize("which", ["plain", "fast"])

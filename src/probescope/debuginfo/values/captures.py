@@ -13,7 +13,7 @@ from probescope.debuginfo.values.vtypes import VType, VTypes
 from probescope.errors import DwarfError, ElfError
 from probescope.model.capture import Capture, Compared, Hit, Pieces, Word
 from probescope.model.fetch import Deref, Fetch, Immediate, Register, behind
-from probescope.model.types import Struct, Type
+from probescope.model.types import Opaque, Struct, Type, is_float
 
 if TYPE_CHECKING:
     from probescope.debuginfo.binary import Binary
@@ -58,6 +58,8 @@ class Captures:
     def _type(self, t: Type | None, die: Die | None) -> VType | None:
         if die is not None:
             return self.vtypes.of(die)
+        if isinstance(t, Opaque) and is_float(t):
+            return self.vtypes.floating(t.kind)
         home = self.types.home(t.name) if isinstance(t, Struct) else None
         return self.vtypes.of(home) if home is not None else None
 
@@ -67,7 +69,7 @@ class Captures:
         if registry.find(t.name) is not None or sh.shape_of(t) is not None or t.kind in ("struct", "union", "float"):
             return True
         if t.kind == "array":
-            return t.target.kind not in _NUMBERS and self._worth(t.target)
+            return (t.target.kind == "float" or t.target.kind not in _NUMBERS) and self._worth(t.target)
         return t.kind in ("bool", "char", "enum") and (t.is_cpp or t.is_rust or t.is_go)
 
     def _planned(self, t: VType, root: Fetch) -> Capture:

@@ -16,6 +16,7 @@ from probescope.debuginfo.dwarf_layout import bit_place, definition
 from probescope.debuginfo.dwarf_types import DwarfTypes, count_of
 from probescope.errors import DwarfError
 from probescope.frozen import dataclass
+from probescope.model.types import FLOATS
 
 Kind = Literal[
     "int", "uint", "bool", "char", "float", "pointer", "reference", "struct", "union", "array", "enum", "func", "void"
@@ -101,6 +102,12 @@ class VTypes:
         if known is None:
             known = self._known[found.key] = VType(self, found)
         return known
+
+    def floating(self, name: str) -> VType:
+        """``float`` or ``double`` of C."""
+        out = VType(self, None)
+        out.kind, out.name, out.size = "float", name, FLOATS[name]
+        return out
 
     def named(self, name: str) -> VType | None:
         """A struct by its name."""

@@ -18,7 +18,7 @@ from probescope.frozen import dataclass
 from probescope.ir.expr import Binary, Call, Cast, Const, Context, Expr, Logic, Unary
 from probescope.lang.probe.scanner import NAME, Scanner
 from probescope.model.probe_found import ProbeEvent
-from probescope.model.types import BOOL, I64, U32, U64, Int, String
+from probescope.model.types import BOOL, I64, U32, U64, Int, String, is_float
 
 MAX_DEPTH = 64
 _OP = re.compile(r"==|!=|<=|>=|<|>|~|&(?!&)|=(?!=)")
@@ -192,7 +192,10 @@ class Filter:
 
     def _compared(self, c: Compare, known: Mapping[str, Expr], event: ProbeEvent) -> Expr:
         left = known.get(c.name)
-        if left is None and any(a.capture is not None and a.fetch.name == c.name for a in event.found.args):
+        whole = [a for a in event.found.args if a.capture is not None and a.fetch.name == c.name]
+        if left is None and whole and is_float(whole[0].type):
+            raise self._error(c, f"{c.name} is a floating-point number: the kernel cannot compare it")
+        if left is None and whole:
             hints = [f"a member of it, asked for beside it: {c.name}.MEMBER, or {c.name}->MEMBER"]
             raise self._error(c, f"{c.name} is neither a number nor a text: it cannot be compared", *hints)
         if left is None:

@@ -17,7 +17,7 @@ from probescope.model.fetch import shown_name
 from probescope.model.format import parse_format
 from probescope.model.probe_found import ProbeEvent
 from probescope.model.site import Site
-from probescope.model.types import U32, U64, Array, Int, Opaque, String, Type
+from probescope.model.types import U32, U64, Array, Int, Opaque, String, Type, is_float
 
 PLACES = ("__probe_ret_ip", "__probe_vaddr", "__probe_ip")
 """Fields that tell where an event was: those of returns (kernel/trace/trace_probe.h) first."""
@@ -65,7 +65,7 @@ class _Fields:
         types = {f.name: f.type for f in site.fields}
         for i, found in enumerate(event.found.args):
             name = shown_name(found.fetch, i)
-            if found.capture is not None:
+            if found.capture is not None and not is_float(found.type):  # the bits of a float are a number
                 hints = [f"a member of it that is a number or a text: {name}.MEMBER; or BPF, which reads all of it"]
                 raise ProbeError(f"{name} is more than a number: events of tracefs cannot hold it", hints=hints)
             if name in types:
