@@ -15,7 +15,7 @@ from probescope.views.span.points import marked
 
 PATHS = [
     *("./a", "/opt/a b", "a:b", "a{b", "a,b", 'a"b', "a;b", "a$b", "a$1b", "a@b", "a(b)"),
-    *("a\\b", 'a\\"b', "a\tb", "é", "\udcff"),
+    *("a\\b", 'a\\"b', "a\tb", "a\nb", "a\\nb", "é", "\udcff"),
 ]
 
 

@@ -99,7 +99,7 @@ def part(text: str) -> str:
     """As one part of an attach point: in quotes where blanks, colons and the like would end it."""
     if _SAFE.fullmatch(text):
         return text
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def split(text: str) -> list[str]:
@@ -113,7 +113,7 @@ def split(text: str) -> list[str]:
         c = text[i]
         if quoted and c == "\\" and i + 1 < len(text):
             i += 1
-            parts[-1] += text[i]
+            parts[-1] += "\n" if text[i] == "n" else text[i]  # a quote ends with its line
         elif c == '"':
             quoted = not quoted
         elif c == ":" and not quoted:
