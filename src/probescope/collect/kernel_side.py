@@ -21,6 +21,7 @@ from probescope.collect.records import RecordReader
 from probescope.ir.program import Program
 from probescope.kernel.bpf_map import Map
 from probescope.kernel.host import Mapping, host
+from probescope.kernel.leftovers import tidy
 from probescope.kernel.machine import boot_offset_ns, clock_offset_ns, uptime_ns, wall_offset_ns
 from probescope.kernel.ringbuf import RingBuffer
 from probescope.kernel.uapi.bpf import BPF_MAP_TYPE_RINGBUF
@@ -69,6 +70,7 @@ class KernelSide:
         return compile_program(self.program, self.plan.units, self.build)
 
     def prepare(self) -> None:
+        tidy()
         self.object = self.compile()
         self.execution = Execution(self.object, self.plan.plan, KernelBtf(), self.program)
         self.execution.create_maps()

@@ -8,6 +8,7 @@ mean nothing here. bpf objects and perf events are tied to descriptors and vanis
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from probescope.errors import KernelError
 from probescope.frozen import dataclass
@@ -92,6 +93,12 @@ def reap() -> list[Leftover]:
     # settings may be those of an instance; an instance that has an event switched on keeps it
     dead.sort(key=lambda item: ("settings", "instance", "event").index(item.kind))
     return [item for item in dead if remove(item)]
+
+
+def tidy() -> None:
+    """``reap`` at the start of a run, which goes on where tracefs is absent or closed to it."""
+    with suppress(KernelError):
+        reap()
 
 
 def _remove_event(name: str) -> bool:
