@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, add_format, cut_command, how_long, how_many, process_id
+from probescope.cli.parsing import Parser, a_name, add_format, cut_command, how_long, how_many, process_id
 from probescope.errors import ProbescopeError, UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def parser() -> Parser:
         "args", "Show the arguments of a function: as declared, or guessed from code and values.", EXAMPLES, runs=True
     )
     p.add_argument("function", metavar="FUNCTION", help="a name, or 0xADDRESS in the file")
-    p.add_argument("-x", "--exec", metavar="FILE", help="in this program or library; the kernel without")
+    p.add_argument("-x", "--exec", type=a_name, metavar="FILE", help="in this program or library; the kernel without")
     p.add_argument("-p", "--pid", type=process_id, metavar="PID", help="look at what is passed in this process")
     p.add_argument("-c", "--command", metavar="COMMAND", help="run this, and look at what is passed: as -- COMMAND")
     p.add_argument("-n", "--hits", type=how_many, default=HITS, metavar="N", help=f"look at as many calls ({HITS})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from probescope.cli.parsing import Parser, bounded, cut_command, how_long, process_id
+from probescope.cli.parsing import Parser, a_name, bounded, cut_command, how_long, process_id
 from probescope.collect.graph.request import WAYS, GraphRequest
 from probescope.errors import UsageError
 
@@ -67,7 +67,9 @@ def _list(p: Parser, *names: str, dest: str, metavar: str, about: str) -> None:
 
 def _what(p: Parser) -> None:
     p.add_argument("functions", nargs="*", metavar="FUNCTION", help="roots of the graph; globs; MODULE:FUNCTION")
-    p.add_argument("-x", "--exec", dest="binary", metavar="FILE", help="functions of this file, by uprobes")
+    p.add_argument(
+        "-x", "--exec", type=a_name, dest="binary", metavar="FILE", help="functions of this file, by uprobes"
+    )
     p.add_argument(
         "-i", "--input", metavar="FILE", help="what was recorded: a trace.dat, or the text of one; - is stdin"
     )

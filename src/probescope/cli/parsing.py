@@ -218,6 +218,24 @@ def how_many(text: str) -> int:
     return number
 
 
+def a_name(text: str) -> str:
+    """For ``type=`` of what something is searched in or removed by: an unset variable of a shell is no name, and not
+    the kernel, or everything. Raises ArgumentTypeError."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+class Named(argparse.Action):
+    """The same where the default is an empty text, which a ``type=`` would be asked about too."""
+
+    def __call__(self, parser: object, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+        try:
+            setattr(namespace, self.dest, a_name(values))
+        except argparse.ArgumentTypeError as e:
+            raise argparse.ArgumentError(self, str(e)) from None
+
+
 PID_MAX_LIMIT = 1 << 22
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from probescope.cli.numbers import whole
-from probescope.cli.parsing import Parser, add_format, cut_command, how_long, process_id
+from probescope.cli.parsing import Parser, a_name, add_format, cut_command, how_long, process_id
 from probescope.errors import ProbescopeError, UsageError
 from probescope.views.peel.program import STEPS, TOGETHER, Who
 
@@ -37,7 +37,9 @@ def parser() -> Parser:
         "peel", "Look at a function: who calls it, with what, how long, what it returns and calls.", EXAMPLES, runs=True
     )
     p.add_argument("function", metavar="FUNCTION", help="a name, or 0xADDRESS in the file")
-    p.add_argument("-x", "--exec", metavar="FILE", help="of this program or library; of the kernel without")
+    p.add_argument(
+        "-x", "--exec", type=a_name, metavar="FILE", help="of this program or library; of the kernel without"
+    )
     p.add_argument("-p", "--pid", type=process_id, default=0, metavar="PID", help="in this process")
     p.add_argument("-k", "--kernel", action="store_true", help="with -p: a function of the kernel")
     p.add_argument(

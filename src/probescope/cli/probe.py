@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from probescope.cli.parsing import Parser, add_format, how_long, how_many, process_id
+from probescope.cli.parsing import Named, Parser, a_name, add_format, how_long, how_many, process_id
 from probescope.errors import UsageError
 
 EXAMPLES = """examples:
@@ -45,8 +45,10 @@ def parser() -> Parser:
 
 def _actions(p: Parser) -> None:
     p.add_argument("-a", "--add", action=_Ordered, metavar="DEF", help="keep it in tracefs, for record -e and others")
-    p.add_argument("--keep", metavar="NAME", help="keep the DEFINITION in tracefs as GROUP:NAME, or NAME")
-    p.add_argument("-d", "--del", dest="delete", action=_Ordered, metavar="EVENT", help="remove kept ones (globs)")
+    p.add_argument("--keep", type=a_name, metavar="NAME", help="keep the DEFINITION in tracefs as GROUP:NAME, or NAME")
+    p.add_argument(
+        "-d", "--del", type=a_name, dest="delete", action=_Ordered, metavar="EVENT", help="remove kept ones (globs)"
+    )
     p.add_argument(
         "-l", "--list", dest="listed", action=_Ordered, nargs="?", const="", metavar="EVENT", help="show kept ones"
     )
@@ -57,9 +59,13 @@ def _actions(p: Parser) -> None:
 
 
 def _targets(p: Parser) -> None:
-    p.add_argument("-x", "--exec", dest="binary", metavar="FILE", help="a program or library")
-    p.add_argument("-m", "--module", default="", metavar="NAME", help="a module of the kernel, or its file")
-    p.add_argument("-k", "--vmlinux", default="", metavar="FILE", help="the kernel's file with debug information")
+    p.add_argument("-x", "--exec", type=a_name, dest="binary", metavar="FILE", help="a program or library")
+    p.add_argument(
+        "-m", "--module", action=Named, default="", metavar="NAME", help="a module of the kernel, or its file"
+    )
+    p.add_argument(
+        "-k", "--vmlinux", action=Named, default="", metavar="FILE", help="the kernel's file with debug information"
+    )
     p.add_argument("-s", "--source", default="", metavar="DIR", help="where the source code is")
     p.add_argument("--target-ns", type=process_id, default=0, metavar="PID", help="FILE as this process sees it")
     about = "fetch debug information from servers (default: DEBUGINFOD_URLS)"

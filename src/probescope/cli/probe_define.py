@@ -118,12 +118,23 @@ def add(args: argparse.Namespace, text: str) -> int:
 
 
 def keep(args: argparse.Namespace, texts: list[str], name: str) -> int:
+    """Raises UsageError for what is no name."""
+    from probescope.lang.probe.places import is_event_name
+
+    group, colon, event = name.rpartition(":")
+    if not is_event_name(event) or (colon and not is_event_name(group)):
+        raise UsageError(
+            f"--keep: '{name}' is no name for an event", hints=["GROUP:NAME, or NAME: letters, digits and _"]
+        )
     return _add(args, texts, name)
 
 
 def _add(args: argparse.Namespace, texts: list[str], name: str) -> int:
+    from probescope.kernel.leftovers import tidy
     from probescope.sources import probe_events
 
+    if not args.dry_run:
+        tidy()
     found = events(args, texts, probe_events.exists, name)
     _tell_untold(args, found)
     for e in found:
@@ -142,6 +153,11 @@ def delete(args: argparse.Namespace, pattern: str) -> int:
     from probescope.errors import KernelError
     from probescope.sources import probe_events, probe_remembered
 
+    group, colon, event = pattern.rpartition(":")
+    if not event or (colon and not group):  # an unset variable of a shell is not all events
+        raise UsageError(
+            f"--del: '{pattern}' lacks a name", hints=[f"{group or '*'}:{event or '*'} removes all of these"]
+        )
     forgotten = probe_remembered.forget(pattern) if not args.dry_run else []
     try:
         found = probe_events.matching(pattern)

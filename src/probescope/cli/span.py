@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, add_format, cut_command, how_long, of_nobody, process_id
+from probescope.cli.parsing import Parser, a_name, add_format, cut_command, how_long, of_nobody, process_id
 from probescope.errors import ScriptError, UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ EXAMPLES = """examples:
 def parser() -> Parser:
     p = Parser("span", "Measure how long a function takes, or the code between points.", EXAMPLES, runs=True)
     p.add_argument("points", nargs="*", metavar="POINT", help="FUNC; A to B; A,B,C: FUNC+0x1f, FUNC%%return, FILE:LINE")
-    p.add_argument("-x", "--exec", metavar="FILE", help="points of this program or library; of the kernel without")
+    p.add_argument(
+        "-x", "--exec", type=a_name, metavar="FILE", help="points of this program or library; of the kernel without"
+    )
     p.add_argument("-p", "--pid", type=process_id, metavar="PID", help="only in this process")
     p.add_argument("--mark", metavar="NAME", help="a span that the program marks itself, by probescope.h or point()")
     p.add_argument("--by", default="", metavar="EXPR", help="totals apart by an expression at the start: comm, arg0")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from probescope.cli.numbers import whole
-from probescope.cli.parsing import Parser, add_format, how_many, process_id
+from probescope.cli.parsing import Named, Parser, a_name, add_format, how_many, process_id
 from probescope.errors import DwarfError, ElfError, UsageError
 
 if TYPE_CHECKING:
@@ -35,11 +35,15 @@ KERNEL_HALF = 1 << 63
 def parser() -> Parser:
     p = Parser("whois", "Find the function behind a message, an address, a source line or an error.", EXAMPLES)
     p.add_argument("what", nargs="*", metavar="WHAT", help="a message or a part of it, 0xADDRESS, FILE:LINE, a call")
-    p.add_argument("-x", "--exec", action="append", default=[], metavar="FILE", help="in this program or library")
+    p.add_argument(
+        "-x", "--exec", type=a_name, action="append", default=[], metavar="FILE", help="in this program or library"
+    )
     p.add_argument("-p", "--pid", type=process_id, metavar="PID", help="in all files that a process runs")
     p.add_argument("-k", "--kernel", action="store_true", help="in the kernel: that is what is searched without -x, -p")
-    p.add_argument("--vmlinux", metavar="FILE", default="", help="the kernel's file: vmlinuz or vmlinux")
-    p.add_argument("-m", "--module", action="append", default=[], metavar="NAME", help="in this kernel module")
+    p.add_argument("--vmlinux", action=Named, metavar="FILE", default="", help="the kernel's file: vmlinuz or vmlinux")
+    p.add_argument(
+        "-m", "--module", type=a_name, action="append", default=[], metavar="NAME", help="in this kernel module"
+    )
     p.add_argument("--returns", metavar="ERROR", help="functions with code that returns -ERROR: ENOSPC, -28")
     p.add_argument("--in", dest="functions", default="*", metavar="GLOB", help="only in these functions")
     p.add_argument(

@@ -300,6 +300,10 @@ class KernelTarget:
         return ProbeError(f"there is no function {name} in the kernel", hints=hints)
 
     def function_names(self) -> list[str]:
-        """Raises ``KernelError``."""
+        """Raises ``KernelError``, and ``ProbeError`` for a module that is not there."""
         module = self.module
-        return sorted({n for n, m in kernel_functions.symbols() if not module or m == module})
+        found = sorted({n for n, m in kernel_functions.symbols() if not module or m == module})
+        if module and not found:
+            hints = ["lsmod lists those that are; what is built in belongs to the kernel: without -m"]
+            raise ProbeError(f"no module {module} with functions is loaded", hints=hints)
+        return found

@@ -59,6 +59,11 @@ def end_of_place(text: str, at: int) -> int:
     return len(text) if found < 0 else found
 
 
+def is_event_name(name: str) -> bool:
+    """As tracefs takes it for a group and for an event (kernel/trace/trace_probe.c)."""
+    return _EVENT.fullmatch(name) is not None
+
+
 def _names(s: Scanner, end: int) -> tuple[str, str]:
     """``GROUP:EVENT=`` or ``EVENT=``, if it begins with one."""
     at = _find(s.text, _SPECIAL, s.at, end)
