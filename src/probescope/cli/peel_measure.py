@@ -201,6 +201,7 @@ class Measuring:
 
     def _maps(self, text: str) -> dict[str, Any]:
         from probescope.api import Request, build
+        from probescope.collect.losses import in_words
         from probescope.live import LiveSession
 
         command = shlex.join(self.who.command)
@@ -214,7 +215,7 @@ class Measuring:
         with LiveSession(built) as session:
             self._wait(session)
             session.stop()
-            self.told += [f"{n:,} {kind}" for kind, n in session.lost.items() if n]
+            self.told += [in_words(kind, n) for kind, n in session.lost.items() if n]
             return session.maps
 
     def _wait(self, session: Any) -> None:

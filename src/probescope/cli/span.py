@@ -72,9 +72,11 @@ def main(argv: list[str]) -> int:
         maps = session.maps
         code = session.exit_code
     _show(maps, points, args)
-    for kind, count in session.lost.items():
-        if count:
-            sys.stderr.write(f"WARNING: {count:,} {kind}\n")
+    if any(session.lost.values()):
+        from probescope.collect.losses import in_words
+
+        told = (in_words(kind, count) for kind, count in session.lost.items() if count)
+        sys.stderr.write("".join(f"WARNING: {t}\n" for t in told))
     return code
 
 

@@ -55,6 +55,11 @@ EVERY_NS = 1_000_000_000
 DEFAULT_KEYS = 4096
 
 
+def in_words(kind: str, count: int) -> str:
+    """For who has only the kinds and their counts: ``3 events were lost: the ring was full``."""
+    return f"{count:,} {ABOUT.get(kind, kind).format(map='a map')}"
+
+
 def of_clauses(
     program: Program, errors: Mapping[tuple[str, int], int], misses: Mapping[Span, int], *, everything: bool
 ) -> Iterator[Lost]:
