@@ -134,8 +134,22 @@ def test_files_in_memory_by_address(mixed: str) -> None:
     assert len(theirs) > 4
     assert sorted(ours) == sorted(theirs)
     ours, theirs = both(mixed, "--mmaps")
-    assert ours == [x for x in theirs if x in set(ours)]
+    told = tasks(theirs)
+    assert {head: [x for x in told.get(head, ()) if x in set(maps)] for head, maps in tasks(ours).items()} == tasks(
+        ours
+    )
     assert sum("r-xp" in x for x in ours) > 5
+
+
+def tasks(lines: list[str]) -> dict[str, list[str]]:
+    """The lines below that of each task."""
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        if re.match(r" +\d+ +\d+ +-?\d+ \|", line):
+            found[line] = []
+        elif found:
+            found[next(reversed(found))].append(line)
+    return found
 
 
 def test_the_machine_in_the_header(mixed: str) -> None:

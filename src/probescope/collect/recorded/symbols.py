@@ -41,7 +41,8 @@ class Frame:
     """An address with its name. ``name`` is demangled, empty if unknown; ``offset`` in bytes from the symbol's start.
     ``module``: path of the file, ``[kernel.kallsyms]``, ``[module]``, or empty. ``kernel``: of the kernel's space.
     ``inlined``: it was inlined into the next frame, which has the same address. ``file``, ``line``: where it is in the
-    source, if that was asked for; empty, 0 where it is not known."""
+    source, if that was asked for; empty, 0 where it is not known. ``start``: of the symbol, in its file, or in memory
+    where it has none: tells functions of one name apart."""
 
     address: int
     name: str
@@ -51,6 +52,7 @@ class Frame:
     inlined: bool = False
     file: str = ""
     line: int = 0
+    start: int = 0
 
 
 class Symbols:
@@ -145,7 +147,7 @@ class Symbols:
     def _in_kernel(self, address: int) -> Frame:
         hit = self.kernel.at(address)
         if hit is not None:
-            return Frame(address, self._shown(hit[0]), hit[1], hit[2], kernel=True)
+            return Frame(address, self._shown(hit[0]), hit[1], hit[2], kernel=True, start=address - hit[1])
         return Frame(address, "", self.kernel.place(address), self.kernel.module(address), kernel=True)
 
     def _in_process(self, space: AddressSpace | None, address: int) -> Frame:
@@ -155,16 +157,16 @@ class Symbols:
         if m.path.startswith(_NO_FILE) and m.path != VDSO:
             jitted = self.jitted.at(space, address) if m.path.startswith(_ANONYMOUS) else None
             if jitted is not None:
-                return Frame(address, self._shown(jitted[0]), jitted[1], jitted[2])
+                return Frame(address, self._shown(jitted[0]), jitted[1], jitted[2], start=address - jitted[1])
             if m.path.startswith(_MADE):
                 return Frame(address, "", address, f"{JIT_MAP}{space.pid}.map")
             return Frame(address, "", address - m.start, m.path)
         offset = address - m.start + m.offset
         module = self.files.of(m, space.pid)
         hit = module.at_offset(offset) if module is not None else None
-        return (
-            Frame(address, "", offset, m.path) if hit is None else Frame(address, self._shown(hit[0]), hit[1], m.path)
-        )
+        if hit is None:
+            return Frame(address, "", offset, m.path)
+        return Frame(address, self._shown(hit[0]), hit[1], m.path, start=offset - hit[1])
 
     def _source(
         self, space: AddressSpace | None, address: int, kernel: bool, *, lines: bool = True

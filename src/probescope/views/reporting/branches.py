@@ -102,8 +102,8 @@ def _of_end(what: str, frame: Frame, space: int, lines: Lines | None) -> Value:
         case "dso":
             return Value(module_of(frame), module_of(frame))
         case "symbol":
-            text = symbol_of(frame, mode).text  # perf tells places without a name apart by their addresses in memory
-            return Value(frame.name or f"\U0010ffff{frame.address:016x}", text)
+            found = symbol_of(frame, mode)  # perf tells places without a name apart by their addresses in memory
+            return found if frame.name else found._replace(order=f"\U0010ffff{frame.address:016x}")
         case "srcline":
             text = lines(frame, space)[0] if lines is not None else ""
             return Value(text, text)

@@ -47,10 +47,11 @@ class Sum:
 
 
 class Value(NamedTuple):
-    """``order`` sorts, ``text`` is shown."""
+    """``order`` sorts, ``text`` is shown; ``apart`` tells values apart that look alike: where a function begins."""
 
     order: str | int
     text: str
+    apart: tuple[str, int] = ("", 0)
 
 
 _PLACE = ("ip", "mode", "space")
@@ -198,6 +199,6 @@ def symbol_of(frame: Frame, mode: int = 0) -> Value:
     """``[k] name``: with the place that it was taken in."""
     level = _LEVELS.get(mode) or ("k" if frame.kernel else ".")
     if frame.name:
-        return Value(frame.name, f"[{level}] {frame.name}{_INLINED * frame.inlined}")
+        return Value(frame.name, f"[{level}] {frame.name}{_INLINED * frame.inlined}", (frame.module, frame.start))
     at = _place(frame)
     return Value(f"\U0010ffff{at:016x}", f"[{level}] {at:#018x}")
