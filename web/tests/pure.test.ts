@@ -146,6 +146,24 @@ describe("pixels", () => {
     area(out, 0, 10, 4, { high, mean }, [0, 7], { fill: 1, top: 2, pale: 3 });
     expect([out[3], out[13], out[23], out[33]]).toEqual([2, 1, 1, 1]);
   });
+  it("of an area hang down where values are below 0, and stay in their row", () => {
+    const mean = new Float64Array([-1, 0, 2, -1]);
+    const high = new Float64Array([-1, 0, 2, 2]);
+    const drawn = (bounds: [number, number]): number[][] => {
+      const out = new Uint32Array(4 * 5);
+      area(out, 4, 4, 3, { high, mean }, bounds, { fill: 1, top: 2, pale: 3 });
+      return [0, 1, 2, 3].map((x) => [0, 1, 2, 3, 4].map((y) => out[4 * y + x]!));
+    };
+    expect(drawn([-1, 2])).toEqual([
+      [0, 0, 0, 2, 0],
+      [0, 0, 0, 0, 0],
+      [0, 2, 1, 0, 0],
+      [0, 3, 3, 2, 0],
+    ]);
+    // a value below what was said to be the least takes nothing of the next row
+    expect(drawn([0, 2])[0]).toEqual([0, 0, 0, 0, 0]);
+    expect(drawn([0, 2])[3]).toEqual([0, 3, 3, 3, 0]);
+  });
   it("fits a text, or leaves it out", () => {
     expect(shorten("kworker", 70, 80)).toBe("kworker");
     expect(shorten("kworker", 70, 40)).toBe("kwo…");

@@ -107,7 +107,10 @@ export function columns(scale: Scale, clip: Range, area: Area, high: Float64Arra
   }
 }
 
-/** Columns as an area: filled to the mean, with a paler part up to the highest. */
+/**
+ * Columns as an area: filled between 0 and the mean, with a paler part up to the highest. What is below 0 hangs down from
+ * it. Nothing is drawn outside of the row's own pixels.
+ */
 export function area(
   out: Uint32Array,
   base: number,
@@ -119,14 +122,17 @@ export function area(
 ): void {
   const [least, most] = bounds;
   const scale = rows / (most - least || 1);
+  const row = (value: number): number => Math.min(rows, Math.max(0, Math.round((value - least) * scale)));
+  const zero = row(0);
   for (let x = 0; x < width; x++) {
     const high = values.high[x]!;
     if (Number.isNaN(high)) continue;
-    const peak = Math.min(rows, Math.max(high > least ? 1 : 0, Math.round((high - least) * scale)));
-    const body = Math.min(peak, Math.round((values.mean[x]! - least) * scale));
-    let at = base + (rows - peak) * width + x;
-    for (let y = peak; y > body; y--, at += width) out[at] = colours.pale;
-    for (let y = body; y > 0; y--, at += width) out[at] = y === body ? colours.top : colours.fill;
+    const peak = high > 0 ? Math.min(rows, Math.max(zero + 1, row(high))) : row(high);
+    const body = Math.min(peak, row(values.mean[x]!));
+    const edge = body < zero ? body + 1 : body;
+    let at = base + (rows - Math.max(peak, zero)) * width + x;
+    for (let y = Math.max(peak, zero); y > Math.min(body, zero); y--, at += width)
+      out[at] = y === edge ? colours.top : y > Math.max(body, zero) ? colours.pale : colours.fill;
   }
 }
 

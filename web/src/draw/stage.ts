@@ -242,9 +242,11 @@ export class Stage {
   private bounds(row: Row): [number, number] {
     const { kind, min, max } = row.track!;
     let most = max ?? 0;
+    let least = Math.min(0, min ?? 0);
+    if (min === undefined) for (const value of this.mean) if (value < least) least = value;
     if (max === undefined || kind === "process" || kind === "event" || kind === "sample") {
       for (const value of this.high) if (value > most) most = value;
     }
-    return [Math.min(0, min ?? 0), kind === "process" ? Math.max(1, most) : most];
+    return [least, kind === "process" ? Math.max(1, most) : most];
   }
 }
