@@ -51,14 +51,19 @@ export function coloursOf(tile: Tile, style: Style, theme: Theme, source: Source
   return colours;
 }
 
-/** Bands of states: what runs or could run is a bar (0), what waits is a thin line (1). */
+/**
+ * Bands of states: what runs or could run is a bar (0), what waits is a thin line (1); so is what could run at its end,
+ * when it is not known since when: the thread may have slept through most of it, or not yet have been there.
+ */
 export function bandsOf(tile: Tile): Uint8Array {
   if (tile.bands) return tile.bands;
   const { start, kind } = tile.arrays;
   const bands = new Uint8Array(start?.length ?? 0);
   for (let i = 0; i < bands.length; i++) {
-    const state = of(kind, i) & STATE.mask;
-    bands[i] = state === STATE.running || state === STATE.runnable ? 0 : 1;
+    const flags = of(kind, i);
+    const state = flags & STATE.mask;
+    const waits = state === STATE.runnable && !(flags & FLAG.openStart);
+    bands[i] = state === STATE.running || waits ? 0 : 1;
   }
   tile.bands = bands;
   return bands;

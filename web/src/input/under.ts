@@ -102,7 +102,8 @@ export function describe(u: Under): { title: string; text: string } {
   if (track.kind === "thread") {
     const state = STATE_NAMES[u.flags & STATE.mask]!;
     const runs = (u.flags & STATE.mask) === STATE.running;
-    const cause = u.flags & FLAG.preempted ? " (preempted)" : u.flags & FLAG.woken ? " (wake-up latency)" : "";
+    const since = state === "runnable" && u.flags & FLAG.openStart ? " in the end, not known since when" : "";
+    const cause = u.flags & FLAG.preempted ? " (preempted)" : u.flags & FLAG.woken ? " (wake-up latency)" : since;
     return { title: state + cause, text: `${long}${runs ? ` on CPU ${u.value}` : ""}` };
   }
   if (track.kind === "cpu" && u.flags & FLAG.preempted) parts.push("preempted at its end");
