@@ -186,4 +186,4 @@ def missed_events(timeline: Timeline) -> None:
     assert "5 events of CPU 1 lost before this" in row.inner_text()
     assert row.count() == 1
     assert row.locator("> .info").inner_text().endswith(f"comm={NAME} pid=200 prio=120 target_cpu=001")
-    assert row.locator("> span").nth(2).inner_text() == "d..2."
+    assert row.locator("> span").nth(3).inner_text() == "d..2."

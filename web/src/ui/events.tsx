@@ -39,8 +39,11 @@ export function Events() {
   pages.row(first);
   for (let i = first; i < Math.min(first + shown + 1, pages.total); i++) rows.push(pages.row(i));
   return (
-    <div class={`events ${pages.flags ? "with-flags" : ""}`}>
+    <div class={`events ${pages.flags ? "with-flags" : ""}`} style={pages.widths}>
       <div class="event-row event-head" role="presentation">
+        <span class="number" title="number of the event: its id in SQL">
+          #
+        </span>
         <span>Time</span>
         <span>CPU</span>
         {pages.flags && <span>Flags</span>}
@@ -132,7 +135,7 @@ function copy(app: ReturnType<typeof useApp>, rows: (EventRow | undefined)[]): v
   // the one that is picked, or else all that are in sight
   const one = there.filter((r) => picked?.kind === "event" && r[0] === picked.id);
   const lines = (one.length ? one : there).map((r) =>
-    [timeText(app, r[1], absolute), r[2], ...(r[7] ? [r[7]] : []), r[3], r[4], r[5]].join("\t"),
+    [r[0], timeText(app, r[1], absolute), r[2], ...(r[7] ? [r[7]] : []), r[3], r[4], r[5]].join("\t"),
   );
   void navigator.clipboard?.writeText(`${lines.join("\n")}\n`).then(
     () => app.say(`${lines.length} rows copied`),
@@ -191,7 +194,7 @@ function Row({
   const on = useChosen((s) => s.picked?.kind === "event" && s.picked.id === row?.[0]);
   const absolute = useChosen((s) => s.absolute);
   if (!row) return <div class="event-row waiting" />;
-  const [, ts, cpu, task, kind, info, , flags] = row;
+  const [id, ts, cpu, task, kind, info, , flags] = row;
   return (
     <div
       class={`event-row ${on ? "on" : ""} ${lost.length ? "after-loss" : ""}`}
@@ -202,6 +205,7 @@ function Row({
       onClick={() => take(app, row)}
       onDblClick={() => app.motion.go(around({ start: ts - 1e5, end: ts + 1e5 }))}
     >
+      <span class="number dim">{id}</span>
       <span class="number">{timeText(app, ts, absolute)}</span>
       <span class="number">
         <Narrow text={`cpu in ${cpu}`} label={String(cpu)} />

@@ -18,6 +18,9 @@ export type Lost = [cpu: number | null, count: number | null, ts: number];
 const PAGE = 128;
 const MOST_PAGES = 40;
 
+/** Letters: no kind of event takes more of a row. */
+const WIDEST_KIND = 54;
+
 const NONE: Lost[] = [];
 
 interface Answer {
@@ -34,6 +37,8 @@ export class EventPages {
   loaded = false;
   /** Whether rows have those of interrupts and preemption. */
   flags = false;
+  private highest = 999;
+  private widest = 16;
 
   constructor(
     private readonly source: Source,
@@ -46,6 +51,11 @@ export class EventPages {
     const page = this.pages.get(number);
     if (page === undefined && !this.error) void this.load(number);
     return page === "coming" ? undefined : page?.[i % PAGE];
+  }
+
+  /** Of columns whose texts differ from recording to recording: as wide as the widest that was seen. */
+  get widths(): Record<string, string> {
+    return { "--number": `${String(this.highest).length}ch`, "--kind": `${Math.min(this.widest, WIDEST_KIND)}ch` };
   }
 
   /** What is missing before a row. */
@@ -70,6 +80,10 @@ export class EventPages {
       for (const [row, ...one] of head.lost ?? []) lost.set(row, [...(lost.get(row) ?? []), one]);
       this.lost.set(number, lost);
       this.flags ||= head.rows.some((r) => r[7] !== undefined);
+      for (const [id, , , , kind] of head.rows) {
+        this.highest = Math.max(this.highest, id);
+        this.widest = Math.max(this.widest, kind.length);
+      }
     } catch (e) {
       this.pages.delete(number);
       this.error = e as Error;
