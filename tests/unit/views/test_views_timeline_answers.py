@@ -55,7 +55,8 @@ def test_the_tree_is_what_was_recorded(found: Opened) -> None:
     people = [t for p in tracks(found, "group:0:processes") for t in tracks(found, p["id"])]
     assert {p["name"] for p in people} >= {"t11", "t12", "t13", "t14", "t15"}
     thread = next(p for p in people if p["name"] == "t12")
-    assert [t["kind"] for t in tracks(found, thread["id"])] == ["syscall"]
+    assert [t["kind"] for t in tracks(found, thread["id"])] == ["syscall", "event"]
+    assert [t["id"] for t in tracks(found, "cpu:0:1") if t["kind"] == "event"] == ["event:0:c1"]
     length = rows(found, "select max(ts) - min(ts) from event")[0][0]
     ran = rows(found, f"select sum(dur) from sched_slice where utid = {thread['utid']}")[0][0]
     assert thread["busy"] == pytest.approx(ran / length, abs=1e-3)
@@ -125,7 +126,8 @@ def test_states_and_calls_of_a_thread(found: Opened) -> None:
 
 def test_areas(found: Opened) -> None:
     width, end = 50, found.length
-    for track, table in (("event:0:0", "event where kind = 0"), ("process:0:0", "")):
+    strips = [("event:0:0", "kind = 0"), ("event:0:c1", "cpu = 1"), ("event:0:t2", "utid = 2")]
+    for track, table in (*((t, f"event where {w}") for t, w in strips), ("process:0:0", "")):
         _, arrays = asked(found, "area", track=track, start=0, end=end, width=width)
         assert len(arrays["at"]) == width
         if table:

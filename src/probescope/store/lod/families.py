@@ -66,6 +66,8 @@ UNKNOWN = -1
 _PROCESS = f"coalesce(t.upid, {UNKNOWN})"
 POINTS: dict[str, Points] = {
     "event": Points("event", "kind"),
+    "event_cpu": Points("event", "cpu"),
+    "event_thread": Points("event", "utid", where="utid <> 0"),
     "sample_cpu": Points("sample", "cpu"),
     "sample": Points("sample", "utid"),
     "begun": Points("sched_slice", _PROCESS, "coalesce(s.ts, $first)", "s.utid <> 0", with_threads=True, sums=True),
@@ -73,6 +75,20 @@ POINTS: dict[str, Points] = {
 }
 ORDER = (
     *("cpu", "thread", "begun", "ended", "event", "irq", "softirq", "syscall", "func", "span", "marker", "counter"),
-    *("sample_cpu", "sample"),
+    *("sample_cpu", "sample", "event_cpu", "event_thread"),
 )
 """In which families are made: what a page shows first comes first."""
+
+
+def points_of(kind: str, of: str) -> tuple[str, str] | None:
+    """Family and track of instants that a track of the page shows: of a kind of events (``event``, 5), of a CPU (c3),
+    of a thread (t17); of samples, a thread has no letter. None where a track shows no instants."""
+    letter = of[:1] if of[:1] in ("c", "t") else ""
+    family = {
+        ("event", ""): "event",
+        ("event", "c"): "event_cpu",
+        ("event", "t"): "event_thread",
+        ("sample", ""): "sample",
+        ("sample", "c"): "sample_cpu",
+    }.get((kind, letter))
+    return (family, of[len(letter) :]) if family else None

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from probescope.errors import ProbescopeError, ScriptError
-from probescope.store.lod.families import LANES
+from probescope.store.lod.families import LANES, points_of
 from probescope.views.timeline.names import Told
 from probescope.views.timeline.protocol import Question, encode, refusal
 from probescope.views.timeline.tree import split
@@ -61,10 +61,10 @@ def needed(opened: Opened, question: Question) -> Iterator[tuple[Shown, str]]:
     elif kind == "process":
         yield shown, "begun"
         yield shown, "ended"
-    elif kind in ("counter", "event"):
+    elif kind == "counter":
         yield shown, kind
-    elif kind == "sample":
-        yield shown, "sample_cpu" if of.startswith("c") else "sample"
+    elif instants := points_of(kind, of):
+        yield shown, instants[0]
 
 
 def answer(opened: Opened, question: Question, told: Told, ticket: Ticket) -> bytes:

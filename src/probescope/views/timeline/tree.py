@@ -1,11 +1,11 @@
 """The tracks, as a tree whose branches are made when they are asked for: 100,000 threads cost nothing that is not seen.
 
 (recording R, of several)
-  CPUs          cpu: who runs       ─ irq, softirq, samples
+  CPUs          cpu: who runs       ─ irq, softirq, samples, events
   Counters      counter
   Markers       marker
   Events        event: density of a kind
-  Processes     process: use of the CPUs ─ thread: its states ─ syscall, func, span, samples
+  Processes     process: use of the CPUs ─ thread: its states ─ syscall, func, span, samples, events
 """
 
 from __future__ import annotations
@@ -51,9 +51,11 @@ class Track:
         }
 
 
-NESTED = {"syscall": "system calls", "func": "functions", "span": "spans", "sample": "samples"}
+NESTED = {"syscall": "system calls", "func": "functions", "span": "spans", "sample": "samples", "event": "events"}
 """What threads have below them: table, and what it is called."""
-OF_CPUS = {"irq": "interrupts", "softirq": "soft interrupts", "sample": "samples"}
+OF_CPUS = {"irq": "interrupts", "softirq": "soft interrupts", "sample": "samples", "event": "events"}
+LETTERS = {"sample": ("", "c"), "event": ("t", "c")}
+"""What stands before the number of a thread, and of a CPU, where a kind has tracks of both."""
 SORTS: dict[str, Callable[[Track], Any]] = {
     "time": lambda t: (-t.busy, t.order),
     "name": lambda t: (t.name, t.order),
@@ -64,6 +66,8 @@ SORTS: dict[str, Callable[[Track], Any]] = {
 
 PLOTS = "group:0:plots"
 MOST_DIGITS = 12
+MOST_OPEN = 200
+"""Threads: where there are more, none is open by itself."""
 
 
 class Tree:
@@ -193,6 +197,9 @@ class _Branch:
             query(f"select id, name, events from event_kind {where} and events > 0 order by id").tuples()
         )
         self._markers = int(query(f"select count(*) from marker {where}").value() or 0)
+        more = any(found for t, found in (*self._below.items(), *self._on_cpus.items()) if t != "event")
+        #: Where events are all that CPUs and threads have, they are shown at once.
+        self._bare = (("open", True),) if not (self._cpus or more) and len(self.threads) <= MOST_OPEN else ()
         for cpus in self._on_cpus.values():
             for cpu in cpus:
                 self._cpus.setdefault(cpu, 0)
@@ -200,9 +207,19 @@ class _Branch:
 
     def _having(self, query: Any, table: str, column: str, base: int) -> dict[int, int]:
         """By thread or CPU, how deep its slices nest."""
+        if table == "event":
+            return self._eventful(query, column, base)
         depth = "max(depth)" if table in ("func", "span") else "0"
         sql = f"select {column}, {depth} from {table} where recording = {self._r} and {column} is not null group by 1"
         return {of - base: min(max(d or 0, 0), 254) + 1 for of, d in query(sql).tuples()}
+
+    def _eventful(self, query: Any, column: str, base: int) -> dict[int, int]:
+        """The threads or CPUs whose events are not samples only: those have a track of their own."""
+        where = f"where recording = {self._r} and {column} is not null"
+        counts = (f"select {column} as of, count(*) as n from {t} {where} group by 1" for t in ("event", "sample"))
+        sql = "select of from ({}) e left join ({}) s using (of) where e.n > coalesce(s.n, 0)".format(*counts)
+        # number 0 of threads are the idle ones, which have no track
+        return {of - base: 1 for (of,) in query(sql).tuples() if column == "cpu" or of > base}
 
     def _make_known(self) -> None:
         groups = {
@@ -231,11 +248,12 @@ class _Branch:
         if kind in ("recording", "group"):
             return f"recording:{self._r}" if kind == "group" and self._several else None
         plain = {"cpu": "cpus", "counter": "counters", "marker": "markers", "event": "events", "process": "processes"}
-        if kind in plain:
+        letter = of[:1] if kind in LETTERS else ""
+        if kind in plain and letter not in ("c", "t"):
             return f"group:{self._r}:{plain[kind]}"
-        if kind in ("irq", "softirq") or (kind == "sample" and of.startswith("c")):
+        if kind in ("irq", "softirq") or letter == "c":
             return f"cpu:{self._r}:{of.lstrip('c')}"
-        number = number_of(of)
+        number = number_of(of.lstrip("t"))
         if number is None or number not in self.threads:
             return ...
         return f"thread:{self._r}:{number}" if kind != "thread" else f"process:{self._r}:{self.threads[number][1]}"
@@ -273,7 +291,7 @@ class _Branch:
         out = []
         for cpu, ran in sorted(self._cpus.items()):
             below = sum(cpu in table for table in self._on_cpus.values())
-            more = (("cpu", cpu),)
+            more = (("cpu", cpu), *self._bare)
             out.append(
                 Track(f"cpu:{self._r}:{cpu}", "cpu", f"CPU {cpu}", "", None, 0, below, ran / self._length, cpu, more)
             )
@@ -304,7 +322,7 @@ class _Branch:
             ran = sum(self._ran.get(t, 0) for t in utids)
             name, sub = (name, f"pid {pid}") if upid != UNKNOWN else ("threads", "of processes that are not known")
             more = (("upid", upid + self._p), ("pid", pid)) if upid != UNKNOWN else ()
-            busy = ran / self._length / max(len(self._cpus), 1)
+            busy, more = ran / self._length / max(len(self._cpus), 1), (*more, *self._bare)
             out.append(Track(f"process:{self._r}:{upid}", "process", name, sub, None, 0, len(utids), busy, pid, more))
         return sorted(out, key=SORTS["time"])
 
@@ -316,24 +334,34 @@ class _Branch:
         for utid in self._threads_of.get(upid, []):
             tid, _, name = self.threads[utid]
             below = sum(utid in some for some in with_some)
-            more = (("utid", utid + self._u), ("tid", tid))
+            more = (("utid", utid + self._u), ("tid", tid), *self._bare)
             busy = self._ran.get(utid, 0) / self._length
             track = f"thread:{self._r}:{utid}"
             out.append(Track(track, "thread", name, str(tid), parent, depth, below, busy, tid, more))
         return sorted(out, key=SORTS["time"])
 
     def _nested(self, utid: int, parent: str, depth: int) -> list[Track]:
+        letters = {t: of_thread for t, (of_thread, _) in LETTERS.items()}
         return [
-            Track(f"{t}:{self._r}:{utid}", t, text, "", parent, depth, 0, 0.0, i, (("lanes", self._below[t][utid]),))
+            Track(
+                f"{t}:{self._r}:{letters.get(t, '')}{utid}",
+                t,
+                text,
+                "",
+                parent,
+                depth,
+                order=i,
+                more=(("lanes", self._below[t][utid]),),
+            )
             for i, (t, text) in enumerate(NESTED.items())
             if utid in self._below[t]
         ]
 
     def _of_cpu(self, cpu: int, parent: str, depth: int) -> list[Track]:
-        letter = {"sample": "c"}
+        letters = {t: of_cpu for t, (_, of_cpu) in LETTERS.items()}
         more = (("cpu", cpu),)
         return [
-            Track(f"{t}:{self._r}:{letter.get(t, '')}{cpu}", t, text, "", parent, depth, 0, 0.0, i, more)
+            Track(f"{t}:{self._r}:{letters.get(t, '')}{cpu}", t, text, "", parent, depth, 0, 0.0, i, more)
             for i, (t, text) in enumerate(OF_CPUS.items())
             if cpu in self._on_cpus[t]
         ]

@@ -10,7 +10,7 @@ import numpy as np
 from probescope.errors import UsageError
 from probescope.store.lod.counters import CounterFile
 from probescope.store.lod.cutting import CUT_COLUMNS, Cut, LaneFile
-from probescope.store.lod.families import LANES, STATE_CODES
+from probescope.store.lod.families import LANES, STATE_CODES, points_of
 from probescope.views.timeline.filters.masks import may_match
 from probescope.views.timeline.filters.parse import parse
 from probescope.views.timeline.opened import Opened, Shown, Ticket
@@ -184,11 +184,8 @@ def area(opened: Opened, track: str, start: int, end: int, width: int) -> Reply:
     edges = _edges(since, until, width)
     if kind == "process":
         values = _usage(shown, number(of), edges)
-    elif kind == "event":
-        values = shown.levels.points("event").density(number(of), edges)
-    elif kind == "sample":
-        family, track = ("sample_cpu", of[1:]) if of.startswith("c") else ("sample", of)
-        values = shown.levels.points(family).density(number(track), edges)
+    elif instants := points_of(kind, of):
+        values = shown.levels.points(instants[0]).density(number(instants[1]), edges)
     else:
         raise UsageError(f"tracks of the kind '{kind}' have no area")
     values = values.astype(np.float64)

@@ -10,7 +10,7 @@ import numpy as np
 from probescope.errors import UsageError
 from probescope.frozen import dataclass
 from probescope.store.columns import quoted
-from probescope.store.lod.families import LANES
+from probescope.store.lod.families import LANES, POINTS, points_of
 from probescope.views.timeline.answers.drawing import found_track, number
 from probescope.views.timeline.filters.sql import condition
 from probescope.views.timeline.opened import Opened, Shown, Ticket
@@ -143,14 +143,15 @@ def answer_step(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Repl
     if kind in LANES:
         found = _slice(opened, shown, kind, number(of), ts, args.get("id"), forward)
         return Reply(found or {"none": True})
-    family = {"event": "event", "sample": "sample_cpu" if of.startswith("c") else "sample"}.get(kind)
-    if family is None:
+    instants = points_of(kind, of)
+    if instants is None:
         raise UsageError(f"tracks of the kind '{kind}' have no steps")
-    times = shown.levels.points(family).times(number(of.lstrip("c")))
+    family, track = instants[0], number(instants[1])
+    times = shown.levels.points(family).times(track)
     at = int(np.searchsorted(times, ts, "right")) if forward else int(np.searchsorted(times, ts, "left")) - 1
     if not 0 <= at < len(times):
         return Reply({"none": True})
-    return Reply(_instant(opened, shown, kind, number(of.lstrip("c")), of, int(times[at]), ticket))
+    return Reply(_instant(opened, shown, family, track, int(times[at]), ticket))
 
 
 def _slice(
@@ -188,13 +189,14 @@ def slice_name(opened: Opened, shown: Shown, kind: str, row: int) -> str:
     return file.names[key] if key < len(file.names) else ""
 
 
-def _instant(opened: Opened, shown: Shown, kind: str, track: int, of: str, ts: int, ticket: Ticket) -> dict[str, Any]:
-    at = ts + shown.shift + opened.origin
-    if kind == "event":
-        where = f"kind = {track + shown.base['event_kind']}"
-        rows = ticket.rows(f"select id from event where ts = ? and {where} limit 1", [at])
-    else:
-        where = f"cpu = {track}" if of.startswith("c") else f"utid = {track + shown.base['thread']}"
-        rows = ticket.rows(f"select event from sample where ts = ? and {where} limit 1", [at])
+def _instant(opened: Opened, shown: Shown, family: str, track: int, ts: int, ticket: Ticket) -> dict[str, Any]:
+    points = POINTS[family]
+    sample = points.table == "sample"
+    base = {"kind": "event_kind", "utid": "thread"}.get(points.track)
+    rows = ticket.rows(
+        f"select {'event' if sample else 'id'} from {points.table} where ts = ? and {points.track} = ?"
+        f" and recording = {shown.number} limit 1",
+        [ts + shown.shift + opened.origin, track + (shown.base[base] if base else 0)],
+    )
     found = {"start": ts + shown.shift, "end": ts + shown.shift, "thing": rows[0][0] if rows else -1}
-    return {**found, "kind": "event" if kind == "event" else "sample", "name": ""}
+    return {**found, "kind": points.table, "name": ""}

@@ -20,6 +20,8 @@ from probescope.views.timeline.tree import number_of, split
 Array = np.ndarray[Any, Any]
 
 MOST_ROWS = 500
+OF_THREADS = ("thread", "syscall", "func", "span", "sample")
+"""Kinds of tracks whose number is a thread's."""
 NS = "ns"
 
 
@@ -93,7 +95,7 @@ def _meant(opened: Opened, tracks: list[str]) -> tuple[set[int], set[int]]:
             utids |= {dict(t.more)["utid"] for t in tree(opened).children(track)}
         elif kind in ("cpu", "irq", "softirq") or of.startswith("c"):
             cpus |= {cpu} if (cpu := number_of(of.lstrip("c"))) is not None else set()
-        elif kind in ("thread", "syscall", "func", "span", "sample") and (utid := number_of(of)) is not None:
+        elif (kind in OF_THREADS or of.startswith("t")) and (utid := number_of(of.lstrip("t"))) is not None:
             utids.add(utid + base)
         else:
             utids |= set(_all_threads(opened))
