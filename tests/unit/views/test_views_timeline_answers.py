@@ -133,6 +133,10 @@ def test_areas(found: Opened) -> None:
         if table:
             last = rows(found, f"select count(*) from {table} and ts >= {found.origin + end}")[0][0]
             assert arrays["mean"].sum() + last == rows(found, f"select count(*) from {table}")[0][0]
+    name = rows(found, "select name from thread where utid = 2")[0][0]
+    for word, some in (("==", True), ("!=", False)):
+        _, arrays = asked(found, "area", track="event:0:t2", start=0, end=end, width=1, filter=f'task {word} "{name}"')
+        assert arrays["mean"].any() == some
     _, arrays = asked(found, "area", track="all", start=0, end=end, width=width)
     ran = sum(r[0] for r in rows(found, "select sum(dur) from sched_slice where utid <> 0"))
     assert arrays["mean"].mean() * 2 * end == pytest.approx(ran, rel=0.02)

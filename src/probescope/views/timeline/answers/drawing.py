@@ -10,7 +10,7 @@ import numpy as np
 from probescope.errors import UsageError
 from probescope.store.lod.counters import CounterFile
 from probescope.store.lod.cutting import CUT_COLUMNS, Cut, LaneFile
-from probescope.store.lod.families import LANES, STATE_CODES, points_of
+from probescope.store.lod.families import LANES, POINTS, STATE_CODES, points_of
 from probescope.views.timeline.filters.masks import may_match
 from probescope.views.timeline.filters.parse import parse
 from probescope.views.timeline.opened import Opened, Shown, Ticket
@@ -163,11 +163,11 @@ def thread_names(opened: Opened) -> Array:
 
 
 def answer_area(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
-    return area(opened, args["track"], *view(args))
+    return area(opened, args["track"], *view(args), text=str(args.get("filter", "")))
 
 
-def area(opened: Opened, track: str, start: int, end: int, width: int) -> Reply:
-    """As wide as one likes."""
+def area(opened: Opened, track: str, start: int, end: int, width: int, text: str = "") -> Reply:
+    """As wide as one likes. ``text``: a filter, which may leave out all instants of a thread."""
     if track == "all":
         return _overview(opened, start, end, width)
     kind, shown, of = found_track(opened, track)
@@ -186,6 +186,9 @@ def area(opened: Opened, track: str, start: int, end: int, width: int) -> Reply:
         values = _usage(shown, number(of), edges)
     elif instants := points_of(kind, of):
         values = shown.levels.points(instants[0]).density(number(instants[1]), edges)
+        if text and POINTS[instants[0]].track == "utid":
+            thread = np.array([number(instants[1]) + shown.base["thread"]])
+            values = values * may_match(opened, parse(text), thread, None)
     else:
         raise UsageError(f"tracks of the kind '{kind}' have no area")
     values = values.astype(np.float64)
