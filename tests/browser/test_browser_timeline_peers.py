@@ -48,11 +48,20 @@ def test_without_scheduling_cpus_and_threads_have_their_events(browser: Browser,
         ]
         threads = [r for r in rows if r.startswith("event:0:t")]
         assert len(threads) == 2
-        for track, odd in zip(["event:0:c0", "event:0:c3", *threads], (0, 1, 0, 1), strict=True):
+        near = [k * 0.05 * MS for k in range(-4, 5)]  # a pixel is 0.1 ms, an event as wide as one
+
+        def there(track: str) -> list[int]:
             ground = timeline.colour(track, 85 * MS, 0)
-            near = [k * 0.05 * MS for k in range(-4, 5)]  # a pixel is 0.1 ms, an event as wide as one
-            there = [any(timeline.colour(track, (i * 10 + 3) * MS + t, 0) != ground for t in near) for i in range(1, 8)]
-            assert there == [i % 2 == odd for i in range(1, 8)]
+            at = {i: (i * 10 + 3) * MS for i in range(1, 8)}
+            return [i for i, t in at.items() if any(timeline.colour(track, t + n, 0) != ground for n in near)]
+
+        assert [there(t) for t in ("event:0:c0", "event:0:c3", *threads)] == [[2, 4, 6], [1, 3, 5, 7]] * 2
+        fits = 'text ~ "a=[3-6]"'
+        timeline.page.evaluate("f => probescope.app.state.set({filter: f})", fits)
+        timeline.until("probescope.app.tiles.filter", fits)
+        timeline.settle()
+        assert [there(t) for t in ("event:0:c0", "event:0:c3", *threads)] == [[4, 6], [3, 5]] * 2
+        timeline.page.evaluate("probescope.app.state.set({filter: ''})")
         timeline.page.mouse.click(*timeline.place("event:0:c3", 5 * MS))
         times = []
         for _ in range(3):

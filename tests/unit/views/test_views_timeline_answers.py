@@ -133,15 +133,31 @@ def test_areas(found: Opened) -> None:
         if table:
             last = rows(found, f"select count(*) from {table} and ts >= {found.origin + end}")[0][0]
             assert arrays["mean"].sum() + last == rows(found, f"select count(*) from {table}")[0][0]
-    name = rows(found, "select name from thread where utid = 2")[0][0]
-    for word, some in (("==", True), ("!=", False)):
-        _, arrays = asked(found, "area", track="event:0:t2", start=0, end=end, width=1, filter=f'task {word} "{name}"')
-        assert arrays["mean"].any() == some
     _, arrays = asked(found, "area", track="all", start=0, end=end, width=width)
     ran = sum(r[0] for r in rows(found, "select sum(dur) from sched_slice where utid <> 0"))
     assert arrays["mean"].mean() * 2 * end == pytest.approx(ran, rel=0.02)
     _, arrays = asked(found, "area", track="counter:0:0", start=end - 20_000, end=end + 1, width=1000)
     assert arrays["mean"].tolist() == [800_000, 1_200_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("event == sched_switch", "k.name = 'sched:sched_switch'"),
+        ("next_prio >= 0", "k.name = 'sched:sched_switch'"),
+        ("cpu in 1 and not event ~ sched:*", "e.cpu = 1 and k.name not like 'sched:%'"),
+        ("tid == 12", "t.tid = 12"),
+    ],
+)
+def test_strips_of_events_are_filtered(text: str, where: str, found: Opened) -> None:
+    """Each part of each strip has as many as SQL counts there."""
+    end, width = found.length + 1, 20
+    edges = np.linspace(0, end, width + 1).astype(np.int64) + found.origin
+    sql = "from event e join event_kind k on k.id = e.kind join thread t using (utid)"
+    for track, own in (("event:0:0", "e.kind = 0"), ("event:0:c1", "e.cpu = 1"), ("event:0:t2", "utid = 2")):
+        _, arrays = asked(found, "area", track=track, start=0, end=end, width=width, filter=text)
+        ts = [t for (t,) in rows(found, f"select e.ts {sql} where {own} and {where}")]
+        assert arrays["mean"].tolist() == np.histogram(ts, edges)[0].tolist(), track
 
 
 def test_use_of_the_cpus_by_processes_is_that_of_their_threads(found: Opened) -> None:

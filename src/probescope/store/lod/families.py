@@ -60,6 +60,11 @@ class Points:
     with_threads: bool = False
     sums: bool = False
 
+    @property
+    def numbers(self) -> str:
+        """The table whose rows ``track`` numbers; empty for CPUs."""
+        return {"kind": "event_kind", "utid": "thread"}.get(self.track, "")
+
 
 UNKNOWN = -1
 """The process of threads whose process is not known."""

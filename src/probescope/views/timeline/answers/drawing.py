@@ -10,9 +10,10 @@ import numpy as np
 from probescope.errors import UsageError
 from probescope.store.lod.counters import CounterFile
 from probescope.store.lod.cutting import CUT_COLUMNS, Cut, LaneFile
-from probescope.store.lod.families import LANES, POINTS, STATE_CODES, points_of
+from probescope.store.lod.families import LANES, POINTS, STATE_CODES, Points, points_of
 from probescope.views.timeline.filters.masks import may_match
 from probescope.views.timeline.filters.parse import parse
+from probescope.views.timeline.filters.sql import condition
 from probescope.views.timeline.opened import Opened, Shown, Ticket
 from probescope.views.timeline.plots import Plot
 from probescope.views.timeline.protocol import Reply
@@ -163,11 +164,13 @@ def thread_names(opened: Opened) -> Array:
 
 
 def answer_area(opened: Opened, args: Mapping[str, Any], ticket: Ticket) -> Reply:
-    return area(opened, args["track"], *view(args), text=str(args.get("filter", "")))
+    return area(opened, args["track"], *view(args), text=str(args.get("filter", "")), ticket=ticket)
 
 
-def area(opened: Opened, track: str, start: int, end: int, width: int, text: str = "") -> Reply:
-    """As wide as one likes. ``text``: a filter, which may leave out all instants of a thread."""
+def area(
+    opened: Opened, track: str, start: int, end: int, width: int, text: str = "", ticket: Ticket | None = None
+) -> Reply:
+    """As wide as one likes. ``text``: a filter, of events, or of the threads of samples; it needs a ticket."""
     if track == "all":
         return _overview(opened, start, end, width)
     kind, shown, of = found_track(opened, track)
@@ -185,14 +188,44 @@ def area(opened: Opened, track: str, start: int, end: int, width: int, text: str
     if kind == "process":
         values = _usage(shown, number(of), edges)
     elif instants := points_of(kind, of):
-        values = shown.levels.points(instants[0]).density(number(instants[1]), edges)
-        if text and POINTS[instants[0]].track == "utid":
-            thread = np.array([number(instants[1]) + shown.base["thread"]])
-            values = values * may_match(opened, parse(text), thread, None)
+        values = _instants(opened, shown, instants[0], number(instants[1]), edges, text, ticket)
     else:
         raise UsageError(f"tracks of the kind '{kind}' have no area")
     values = values.astype(np.float64)
     return Reply({}, _columns(edges[:-1] + shown.shift, values, values, values))
+
+
+def _instants(
+    opened: Opened, shown: Shown, family: str, track: int, edges: Array, text: str, ticket: Ticket | None
+) -> Array:
+    """How many there are between each edge and the next."""
+    points = POINTS[family]
+    if text and ticket and points.table == "event":
+        return _matching(opened, shown, points, track, edges, text, ticket)
+    values = shown.levels.points(family).density(track, edges)
+    if text and points.track == "utid":
+        values = values * may_match(opened, parse(text), np.array([track + shown.base["thread"]]), None)
+    return values
+
+
+def _matching(
+    opened: Opened, shown: Shown, points: Points, track: int, edges: Array, text: str, ticket: Ticket
+) -> Array:
+    """Of events that fit a filter: the database counts them, for levels of detail are of all. What lies within a
+    nanosecond of an edge may count for its neighbour."""
+    counts = np.zeros(len(edges) - 1, np.int64)
+    if len(counts):
+        found = condition(opened, text)
+        since, until = (int(e) + shown.shift + opened.origin for e in (edges[0], edges[-1]))
+        of = track + (shown.base[points.numbers] if points.numbers else 0)
+        sql = (
+            f"select ((e.ts - {since})::hugeint * {len(counts)} // {until - since})::integer, count(*) from event e"
+            f" where e.recording = {shown.number} and e.{points.track} = {of} and e.ts >= {since} and e.ts < {until}"
+            f" and {found.sql} group by 1"
+        )
+        for at, count in ticket.rows(sql, found.params):
+            counts[at] = count
+    return counts
 
 
 def _columns(at: Array, low: Array, high: Array, mean: Array) -> dict[str, Array]:

@@ -192,11 +192,10 @@ def slice_name(opened: Opened, shown: Shown, kind: str, row: int) -> str:
 def _instant(opened: Opened, shown: Shown, family: str, track: int, ts: int, ticket: Ticket) -> dict[str, Any]:
     points = POINTS[family]
     sample = points.table == "sample"
-    base = {"kind": "event_kind", "utid": "thread"}.get(points.track)
     rows = ticket.rows(
         f"select {'event' if sample else 'id'} from {points.table} where ts = ? and {points.track} = ?"
         f" and recording = {shown.number} limit 1",
-        [ts + shown.shift + opened.origin, track + (shown.base[base] if base else 0)],
+        [ts + shown.shift + opened.origin, track + (shown.base[points.numbers] if points.numbers else 0)],
     )
     found = {"start": ts + shown.shift, "end": ts + shown.shift, "thing": rows[0][0] if rows else -1}
     return {**found, "kind": points.table, "name": ""}
