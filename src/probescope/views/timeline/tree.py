@@ -190,12 +190,12 @@ class _Branch:
             if utid is not None and utid - u:
                 self._cpus[cpu] += dur or 0
                 self._ran[utid - u] = self._ran.get(utid - u, 0) + (dur or 0)
-        self._below = {t: self._having(query, t, "utid", u) for t in NESTED}
-        self._on_cpus = {t: self._having(query, t, "cpu", 0) for t in OF_CPUS}
-        self._counters = list(query(f"select id, name, unit, cpu from counter_track {where} order by id").tuples())
         self._kinds = list(
             query(f"select id, name, events from event_kind {where} and events > 0 order by id").tuples()
         )
+        self._below = {t: self._having(query, t, "utid", u) for t in NESTED}
+        self._on_cpus = {t: self._having(query, t, "cpu", 0) for t in OF_CPUS}
+        self._counters = list(query(f"select id, name, unit, cpu from counter_track {where} order by id").tuples())
         self._markers = int(query(f"select count(*) from marker {where}").value() or 0)
         more = any(found for t, found in (*self._below.items(), *self._on_cpus.items()) if t != "event")
         #: Where events are all that CPUs and threads have, they are shown at once.
@@ -214,8 +214,13 @@ class _Branch:
         return {of - base: min(max(d or 0, 0), 254) + 1 for of, d in query(sql).tuples()}
 
     def _eventful(self, query: Any, column: str, base: int) -> dict[int, int]:
-        """The threads or CPUs whose events are not samples only: those have a track of their own."""
+        """The threads or CPUs whose events are not samples only: those have a track of their own. Where scheduling was
+        recorded, nobody need count: all have some."""
+        if self._cpus:
+            return dict.fromkeys(self._cpus if column == "cpu" else (u for u in self.threads if u), 1)
         where = f"where recording = {self._r} and {column} is not null"
+        if sum(n for _, _, n in self._kinds) == query(f"select count(*) from sample {where}").value():
+            return {}
         counts = (f"select {column} as of, count(*) as n from {t} {where} group by 1" for t in ("event", "sample"))
         sql = "select of from ({}) e left join ({}) s using (of) where e.n > coalesce(s.n, 0)".format(*counts)
         # number 0 of threads are the idle ones, which have no track
@@ -330,7 +335,7 @@ class _Branch:
 
     def _threads(self, upid: int, parent: str, depth: int) -> list[Track]:
         out = []
-        with_some = [set(table) for table in self._below.values() if table]
+        with_some = [table for table in self._below.values() if table]
         for utid in self._threads_of.get(upid, []):
             tid, _, name = self.threads[utid]
             below = sum(utid in some for some in with_some)
