@@ -16,7 +16,9 @@ from probescope.debuginfo.dwarf_die import Die
 from probescope.debuginfo.dwarf_unit import Unit
 from probescope.debuginfo.leb128 import uleb
 
-MAX_ENTRIES = 1 << 16
+MAX_ENTRIES = 1 << 18
+"""Of one list: more are no list of a compiler's, and told."""
+_TOO_MANY = "a list has more than {} entries"
 _WINDOW = 1 << 12
 
 # kinds of entries of version 5, which ranges and locations share but for two
@@ -99,6 +101,7 @@ def _old(unit: Unit, section: Section, at: int, base: int, block: int | None) ->
             expression = section.read(at + block, length)
             at += block + length
         yield (base + low) & last, (base + high) & last, expression
+    raise section.error(_TOO_MANY.format(MAX_ENTRIES), at)
 
 
 class _Reader:
@@ -159,6 +162,7 @@ def _modern(
             if block is not None:
                 expression = reader.block(reader.uleb() if block == 0 else reader.number(2))
             yield low, high, expression
+        raise section.error(_TOO_MANY.format(MAX_ENTRIES), at)
     except IndexError:
         raise section.error("a list is cut", at) from None
 
