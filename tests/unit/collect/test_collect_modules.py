@@ -45,7 +45,7 @@ def nobody(_: object) -> dict[str, str]:
 
 def test_the_file_itself(tmp_path: Path) -> None:
     path = str(put(tmp_path / "prog", elf("f")))
-    assert frame(Symbols(Here(), {}), path) == Frame(0x1044, "f", 4, path)
+    assert frame(Symbols(Here(), {}), path) == Frame(0x1044, "f", 4, path, start=0x40)
     inode = Path(path).stat().st_ino
     assert frame(Symbols(Here(), {}), path, build_id=b"", inode=inode).name == "f"
     assert frame(Symbols(Here(), {path: ID.hex()}), path, build_id=b"").name == "f"  # told in the file's header
@@ -126,11 +126,11 @@ def test_tables_saved_beside_the_recording(tmp_path: Path) -> None:
     )
     search = Search(saved=file, demangle="short")
     s = Symbols(Here(), {KERNEL: OTHER.hex()}, search=search)
-    assert frame(s, "/prog") == Frame(0x1044, "ns::f", 4, "/prog")
+    assert frame(s, "/prog") == Frame(0x1044, "ns::f", 4, "/prog", start=0x40)
     assert frame(s, "/prog", build_id=OTHER).name == ""
     assert s.frame(None, 0xFFFFFFFF81001008, kernel=True).name == "do_it"
     space = AddressSpace([MappedFile(pid=7, start=0x9000, size=64, path="//anon")], pid=7)
-    assert s.frame(space, 0x9004, kernel=False) == Frame(0x9004, "js", 4, "/tmp/perf-7.map")
+    assert s.frame(space, 0x9004, kernel=False) == Frame(0x9004, "js", 4, "/tmp/perf-7.map", start=0x9000)
     path = str(put(tmp_path / "prog", elf("here")))
     assert frame(Symbols(Here(), {}, search=search), path).name == "here"
     put(tmp_path / "prog", elf(""))  # stripped here

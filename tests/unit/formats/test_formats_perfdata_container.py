@@ -34,7 +34,7 @@ def test_versions_and_byte_orders(big: bool, version: int, pipe: bool) -> None:
     assert (batch.pid[0], batch.tid[0], batch.time[0], batch.numbers["ip"][0]) == (10, 11, 77, 0x1234)
     assert recording.machine.big_endian is big
     assert (recording.machine.hostname, recording.machine.cpus) == ("here", 8)
-    assert [event.name for event in recording.events] == ["instructions"]
+    assert [event.name for event in recording.events] == ["instructions:HG"]
     assert recording.damage == ()
 
 
