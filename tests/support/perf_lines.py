@@ -8,11 +8,6 @@ import re
 PLACE = r"^(.*: +(?:\d{1,5} +)?[0-9a-f]{6,} |\t)"
 
 
-def without_maps(line: str) -> str:
-    """perf calls memory without a file ``/tmp/perf-PID.map``."""
-    return re.sub(r"\(/tmp/perf-\d+\.map\)", "(//anon)", line)
-
-
 def without_names(line: str) -> str:
     """Addresses of frames are of the file in older versions of perf, and of memory in newer ones. Among several names
     of one place perf's choice is another: what is compared is how far into it. perf makes names for jump tables

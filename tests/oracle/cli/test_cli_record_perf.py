@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.perf_lines import without_maps, without_names
+from tests.support.perf_lines import without_names
 
 pytestmark = pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
 OURS = (sys.executable, "-m", "probescope")
@@ -44,7 +44,7 @@ def recorded(path: Path, *args: str, tool: tuple[str, ...] = OURS) -> str:
 
 
 def shape(line: str) -> str:
-    return without_names(without_maps(line))
+    return without_names(line)
 
 
 def same(ours: list[str], theirs: list[str]) -> None:

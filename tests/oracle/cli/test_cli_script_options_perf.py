@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.perf_lines import without_maps, without_names
+from tests.support.perf_lines import without_names
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed"),
@@ -53,7 +53,7 @@ def said(tool: tuple[str, ...], path: Path, *words: str) -> list[str]:
 
 def shape(line: str) -> str:
     """Without names of threads that have ended."""
-    line = without_names(without_maps(line))
+    line = without_names(line)
     return re.sub(r" +", " ", re.sub(r"^ *\S* +(?=\d)", "", line))
 
 
