@@ -109,6 +109,11 @@ def nothing(_group: str, _event: str) -> bool:
 def definition(args: argparse.Namespace, text: str) -> int:
     found = events(args, [text], nothing, live=False)
     _tell_untold(args, found)
+    if args.format == "json":
+        from probescope.cli import probe_documents
+
+        probe_documents.write(probe_documents.of_event(e) for e in found)
+        return 0
     sys.stdout.write("".join(f"{e.definition()}\n" for e in found))
     return 0
 
@@ -182,6 +187,11 @@ def listed(args: argparse.Namespace, pattern: str) -> int:
     from probescope.sources import probe_events, probe_remembered
 
     there = probe_events.matching(pattern or "*")
+    if args.format == "json":
+        from probescope.cli import probe_documents
+
+        probe_documents.write(probe_documents.of_kept(e, probe_events.about(e)) for e in there)
+        return 0
     for e in there:
         text = e.definition if args.verbose else f"{e.name:<20} ({probe_events.about(e)})"
         sys.stdout.write(f"  {text}\n")

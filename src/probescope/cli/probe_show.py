@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from probescope.cli import probe_documents as documents
 from probescope.errors import ProbeError
 
 if TYPE_CHECKING:
@@ -52,11 +53,15 @@ def vars(args: argparse.Namespace, text: str) -> int:  # noqa: A001 - as the opt
         where.resolve(parse(text))  # which says why
         hints = where.debug.finder.dwarf.lost() if where.debug is not None else []
         raise ProbeError(f"the debug information of {where.label} does not know {place}", hints=hints)
+    shown = ((spot, _sorted(args, set(_visible(args, debug, spot, accepts)))) for spot in spots)
+    if args.format == "json":
+        documents.write(_place(text, *_where(debug, spot), found) for spot, found in shown)
+        return 0
     _say(f"Available variables at {text}\n")
-    for spot in spots:
-        _say(f"\t@<{_where(debug, spot)}>\n")
-        found = sorted(set(_visible(args, debug, spot, accepts)))
-        _say("".join(f"\t\t{line}\n" for line in found) or "\t\t(No matched variables)\n")
+    for spot, found in shown:
+        function, offset = _where(debug, spot)
+        _say(f"\t@<{function}+{offset}>\n")
+        _say("".join(f"\t\t{v.text(ranged=args.range)}\n" for v in found) or "\t\t(No matched variables)\n")
     return 0
 
 
@@ -73,22 +78,54 @@ def _parameters(args: argparse.Namespace, where: DefinitionTarget, text: str, ac
         hints = [HOW] if args.binary else [f"$arg1 is the first argument; {DEBUG.format(host().release)}"]
         raise ProbeError(f"{where.reason}: variables of {text} are not known", hints=hints)
     lines = sorted(f"{kind}\t{name}" for kind, name in found if accepts(name))
+    if args.format == "json":
+        documents.write([_place(text, text.strip(), 0, [_Shown(line) for line in lines])])
+        return 0
     shown = "".join(f"\t\t{line}\n" for line in lines) or "\t\t(No matched variables)\n"
     _say(f"Available variables at {text}\n\t@<{text.strip()}+0>\n{shown}")
     return 0
 
 
-def _where(debug: DebugPlaces, spot: Spot) -> str:
-    """The function whose code it is (an inlined one has none) and how far into it."""
+def _where(debug: DebugPlaces, spot: Spot) -> tuple[str, int]:
+    """The function whose code it is (an inlined one has none) and how many bytes into it."""
     from probescope.debuginfo.dwarf_find import entry_of
 
     around = debug.scopes.around(spot.address)
     if not around:
-        return f"{spot.name}+{spot.address - spot.entry}"
-    return f"{around[0].full_name()}+{spot.address - (entry_of(around[0]) or spot.address)}"
+        return spot.name, spot.address - spot.entry
+    return around[0].full_name(), spot.address - (entry_of(around[0]) or spot.address)
 
 
-def _visible(args: argparse.Namespace, debug: DebugPlaces, spot: Spot, accepts: Accepts) -> Iterator[str]:
+class _Shown(NamedTuple):
+    """``declared``: type, tab and name. ``mark``: whether it has a value there (VAL, INV), or is outside of functions
+    (EXT). ``ranges``: where in ``function`` it is known, bytes from its entry."""
+
+    declared: str
+    mark: str = "VAL"
+    function: str = ""
+    ranges: tuple[tuple[int, int], ...] = ()
+
+    def text(self, *, ranged: bool) -> str:
+        if not ranged:
+            return self.declared
+        spans = ",".join(f"{low}-{high}" for low, high in self.ranges)
+        return f"[{self.mark}]\t{self.declared}" + (f"\t@<{self.function}+[{spans}]>" if self.function else "")
+
+    def document(self) -> documents.Document:
+        out = documents.declared(self.declared) | {"known": self.mark != "INV", "extern": self.mark == "EXT"}
+        return out | ({"ranges": [list(r) for r in self.ranges]} if self.function else {})
+
+
+def _sorted(args: argparse.Namespace, found: set[_Shown]) -> list[_Shown]:
+    return sorted(found, key=lambda v: v.text(ranged=args.range))
+
+
+def _place(text: str, function: str, offset: int, found: list[_Shown]) -> documents.Document:
+    place: dict[str, object] = {"place": text, "function": function, "offset": offset}
+    return place | {"variables": [v.document() for v in found]}
+
+
+def _visible(args: argparse.Namespace, debug: DebugPlaces, spot: Spot, accepts: Accepts) -> Iterator[_Shown]:
     from probescope.debuginfo.dwarf_declared import declared
     from probescope.debuginfo.dwarf_scope import globals_of
 
@@ -97,22 +134,22 @@ def _visible(args: argparse.Namespace, debug: DebugPlaces, spot: Spot, accepts: 
         listed = args.range and not known and debug.scopes.expression(v.die, spot.address) == b""
         if not accepts(v.name) or not (known or listed):
             continue
-        mark = ("[VAL]\t" if known else "[INV]\t") if args.range else ""
-        yield f"{mark}{declared(v.die)}{_range(debug, v, spot) if args.range else ''}"
+        where = _range(debug, v, spot) if args.range else ("", ())
+        yield _Shown(declared(v.die), "VAL" if known else "INV", *where)
     unit = debug.finder.unit(spot.address) if args.externs else None
     for die in globals_of(unit) if unit is not None else ():
         if accepts(die.full_name()) and die.inherited(0x02) is not None:
-            yield f"{'[EXT]' + chr(9) if args.range else ''}{declared(die)}"
+            yield _Shown(declared(die), "EXT")
 
 
-def _range(debug: DebugPlaces, v: Variable, spot: Spot) -> str:
+def _range(debug: DebugPlaces, v: Variable, spot: Spot) -> tuple[str, tuple[tuple[int, int], ...]]:
     from probescope.debuginfo.dwarf_declared import known_ranges
     from probescope.debuginfo.dwarf_find import entry_of
 
     around = debug.scopes.around(spot.address)
     start = entry_of(around[0]) or 0
-    spans = ",".join(f"{low - start}-{high - start}" for low, high in known_ranges(v.die, v.scope))
-    return f"\t@<{around[0].full_name()}+[{spans}]>"
+    spans = tuple((low - start, high - start) for low, high in known_ranges(v.die, v.scope))
+    return around[0].full_name(), spans
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
@@ -133,8 +170,14 @@ def line(args: argparse.Namespace, text: str) -> int:
     start = first + wanted.start
     shown = wanted.start if wanted.function or wanted.given else 0
     name = f"{wanted.function}@" if wanted.function else ""
+    numbers = range(max(start, 1), min(last, len(texts)) + 1)
+    if args.format == "json":
+        for n in numbers:
+            whose = {"function": wanted.function, "relative": n - first} if wanted.function else {}
+            documents.write([{**whose, "file": path, "line": n, "code": n in known, "text": texts[n - 1]}])
+        return 0
     _say(f"<{name}{path}:{shown}>\n")
-    for number in range(max(start, 1), min(last, len(texts)) + 1):
+    for number in numbers:
         label = f"{number - first:7d}  " if number in known else " " * 9
         _say(f"{label}{texts[number - 1]}\n")
     return 0
@@ -182,5 +225,9 @@ def funcs(args: argparse.Namespace, text: str) -> int:
         from probescope.debuginfo.demangle import demangle
 
         found = sorted({demangle(n) if n.startswith("_") else n for n in found})
-    _say("".join(f"{n}\n" for n in found if accepts(n)))
+    accepted = [n for n in found if accepts(n)]
+    if args.format == "json":
+        documents.write({"function": n} for n in accepted)
+        return 0
+    _say("".join(f"{n}\n" for n in accepted))
     return 0
