@@ -21,6 +21,9 @@ from typing import NamedTuple
 _HEX = 16
 _MAX_REACH = 1 << 20
 """Bytes that the last symbol before a hole may reach; beyond that an address has no name."""
+_BUILTIN, _PAGE = "__builtin__", 1 << 12
+"""Pseudo-modules of ftrace's trampolines and of kprobes' copies of instructions; each symbol is of a page at most. What
+is further on is another's: the trampolines of BPF programs lie there, and are gone when their program is."""
 _SPOTS = 256
 
 
@@ -80,7 +83,10 @@ class Kallsyms:
         key = b"%0*x" % (self._width, address)
         candidates = [line for line in (self._in_core(key), self._in_modules(key)) if line]
         found = _parse(max(candidates, key=lambda line: line[: self._width]), self._width) if candidates else None
-        if found is None or found.address == 0 or address - found.address > _MAX_REACH:
+        if found is None or found.address == 0:
+            return None
+        reach = _PAGE - 1 if found.module.startswith(_BUILTIN) else _MAX_REACH
+        if address - found.address > reach:
             return None
         return found
 

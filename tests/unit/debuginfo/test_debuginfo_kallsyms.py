@@ -154,3 +154,17 @@ def test_addresses_that_are_no_code_are_not_looked_for_again(text: int, address:
     k.symbolize([text])
     assert [k.symbolize([address + 16 * i])[0].symbol for i in range(2)] == ["", ""]
     assert told == reads
+
+
+def test_trampolines_of_ftrace_are_of_a_page() -> None:
+    """What lies further on is another's: a program's trampoline, which is gone when its program is. Modules are no
+    such pages."""
+    text = (
+        b"ffffffff81000000 T _text\n"
+        b"ffffffffc0201000 t foo_init\t[foo]\n"
+        b"ffffffffc0400000 t ftrace_trampoline\t[__builtin__ftrace]\n"
+    )
+    table = Kallsyms(text)
+    assert table.lookup(0xFFFFFFFFC0400FFF) == ("ftrace_trampoline", 0xFFF, "__builtin__ftrace")
+    assert table.lookup(0xFFFFFFFFC0401000) is None
+    assert table.lookup(0xFFFFFFFFC0203000) == ("foo_init", 0x2000, "foo")

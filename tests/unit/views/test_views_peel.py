@@ -75,20 +75,37 @@ def test_callers_behind_inlined_functions() -> None:
     inner, outer = frame("helper", inlined=True), frame("customer")
     one = (StackOut((*own, inner, outer, frame("main"))),)
     two = (StackOut((*own, frame("thief"), frame("main"))),)
-    ways = stacks.ways({one[0]: 3, two[0]: 4})
+    ways = stacks.ways({one[0]: 3, two[0]: 4}, "buy")
     found = stacks.callers(ways, "buy")
     assert [(c.shown, c.go, n) for c, n in found] == [
         ("thief", Subject("thief", "/bin/shop"), 4),
         ("helper in customer", Subject("customer", "/bin/shop"), 3),
     ]
-    assert stacks.callers(stacks.ways({StackOut(()): 2}), "buy")[0][0].shown == stacks.UNKNOWN
+    assert stacks.callers(stacks.ways({StackOut(()): 2}, "buy"), "buy")[0][0].shown == stacks.UNKNOWN
 
 
 def test_kernel_stacks_go_on_in_the_program() -> None:
     kernel = StackOut((Frame(0xFFFFFFFF81000000, "vfs_read"), Frame(0xFFFFFFFF81000100, "ksys_read.part.0")))
-    [(count, frames)] = stacks.ways({(kernel, StackOut((frame("main"),))): 5})
+    [(count, frames)] = stacks.ways({(kernel, StackOut((frame("main"),))): 5}, "vfs_read")
     assert (count, [f.symbol for f in frames]) == (5, ["vfs_read", "ksys_read.part.0", "main"])
     assert stacks.caller(stacks.beyond(frames, "vfs_read")).go == Subject("ksys_read")
+
+
+def test_the_trampoline_of_fentry_is_no_caller() -> None:
+    """As Linux 6.1 gives the stack of fentry:vfs_read: the trampoline, which has no symbol any more, comes first. A
+    function that calls the traced one further on is none, nor is one of a program."""
+    kernel = [
+        Frame(0xFFFFFFFFC052E04C, "ftrace_trampoline", 76, "__builtin__ftrace"),
+        Frame(0xFFFFFFFF8C9669E5, "vfs_read", 5),
+        Frame(0xFFFFFFFF8C967607, "ksys_read", 183),
+    ]
+    [(_, frames)] = ways = stacks.ways({StackOut(tuple(kernel)): 6}, "vfs_read")
+    assert [f.symbol for f in frames] == ["vfs_read", "ksys_read"]
+    assert [(c.shown, n) for c, n in stacks.callers(ways, "vfs_read")] == [("ksys_read", 6)]
+    around = (Frame(0xFFFFFFFF8C9669E5, "helper", 5), Frame(0xFFFFFFFF8C9669E5, "vfs_read", 120))
+    assert stacks.callers(stacks.ways({StackOut(around): 1}, "vfs_read"), "vfs_read")[0][0].shown == "helper"
+    mine = (frame("helper"), frame("buy"))
+    assert stacks.callers(stacks.ways({StackOut(mine): 1}, "buy"), "buy")[0][0].shown == "helper"
 
 
 def test_values_are_written_as_what_they_are() -> None:

@@ -60,7 +60,7 @@ def _pane(found: Found, step: str, title: str, rows: Sequence[Row], data: dict[s
 
 
 def _callers(found: Found, maps: Mapping[str, Any]) -> tuple[str, list[Row], dict[str, Any]]:
-    ways = stacks.ways(maps.get("@callers") or {})
+    ways = stacks.ways(maps.get("@callers") or {}, found.subject.function)
     who = stacks.callers(ways, found.subject.function)
     total = sum(n for _, n in who)
     rows = [Row(f"{_share(n, total)}  {c.shown}{_at(c.source)}", c.go) for c, n in who[:MOST_ROWS]]

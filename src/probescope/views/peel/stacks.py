@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from probescope.model.output import Frame, StackOut
 
 UNKNOWN = "(nobody is known)"
+ENTRY = 16
+"""Bytes of a kernel function in which its call to ftrace is: behind the mark for indirect calls (x86 endbr64, arm64
+bti) and what saves the return address."""
+BEFORE = 3
+"""Frames, at most, that a program at the function's entry has before the function's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +30,25 @@ class Caller:
     go: Subject | None
 
 
-def ways(counted: Mapping[Any, int]) -> list[tuple[int, list[Frame]]]:
-    """(calls, frames from the function itself outwards), the most frequent first. A key is a stack, or a stack of the
-    kernel and the one of the program below it."""
+def ways(counted: Mapping[Any, int], function: str) -> list[tuple[int, list[Frame]]]:
+    """(calls, frames from ``function`` outwards), the most frequent first. A key is a stack, or a stack of the kernel
+    and the one of the program below it."""
     out: list[tuple[int, list[Frame]]] = []
     for key, count in counted.items():
         stacks: Sequence[StackOut] = key if isinstance(key, tuple) else (key,)
-        out.append((count, [f for s in stacks for f in s.frames]))
+        out.append((count, list(_from_entry([f for s in stacks for f in s.frames], function))))
     return sorted(out, key=lambda way: -way[0])
+
+
+def _from_entry(frames: Sequence[Frame], function: str) -> Sequence[Frame]:
+    """Without the trampoline by which fentry calls a program: it is gone when names are looked up, and the symbol
+    before its address is any. The function's own frame is behind it, just where the function calls it."""
+    if not frames or is_named(frames[0].symbol, function):
+        return frames
+    for at, f in enumerate(frames[: BEFORE + 1]):
+        if f.address >> 63 and not f.inlined and f.offset <= ENTRY and f.symbol and is_named(f.symbol, function):
+            return frames[at:]
+    return frames
 
 
 def beyond(frames: Sequence[Frame], function: str) -> Sequence[Frame]:
