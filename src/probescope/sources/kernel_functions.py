@@ -163,6 +163,11 @@ def find_symbol(name: str, module: str = "") -> tuple[str, str] | None:
     return None
 
 
+def has_module(module: str) -> bool:
+    """Whether it is loaded, and has symbols. Raises ``KernelError``."""
+    return f"\t[{module}]" in _kallsyms_text()
+
+
 def _kallsyms_text() -> str:
     cache = host().cache
     if "kallsyms_text" not in cache:

@@ -36,6 +36,7 @@ from probescope.sources.probe_target import Wanted
 from probescope.sources.probe_user import at_each
 
 HOW = "the kernel's debug symbols tell more: linux-image-{0}-dbg, or -k VMLINUX"
+LISTS = "probescope probe -m MODULE -F lists its functions"
 MAX_CODE = 1 << 16
 
 
@@ -47,7 +48,8 @@ class KernelTarget:
     def __init__(self, wanted: Wanted, ctx: ResolveContext, texts: SourceTexts) -> None:
         self.wanted, self.ctx, self.arch, self.texts = wanted, ctx, ctx.arch, texts
         self.reason = "the kernel's debug information is not here"
-        self.module = module_name(wanted.module)
+        name = module_name(wanted.module)
+        self.module = "" if name == "vmlinux" else name  # the kernel itself, as its file is called
         self.image: KernelImage | None = None
         self._debug: DebugPlaces | None = None
         self._looked = False
@@ -65,6 +67,9 @@ class KernelTarget:
                 self.image = image
                 self._debug = DebugPlaces(image.dwarf, image)
                 image.scopes = self._debug.scopes
+            elif self.module:
+                self._loaded()
+                self.reason = self.reason.replace("the kernel's debug", f"module {self.module}'s debug")
         return self._debug
 
     def _image_of(self) -> KernelImage | None:
@@ -204,11 +209,8 @@ class KernelTarget:
         p = d.place
         if p.address is not None:
             name = kernel_functions.name_at(p.address)
-            return [
-                FoundProbe(
-                    "", "", 0, False, self._args(d, "", entry=False)[0], name.partition("+")[0], address=p.address
-                )
-            ]
+            args, _ = self._args(d, "", entry=False)
+            return [FoundProbe("", "", 0, p.ret, args, name.partition("+")[0], address=p.address)]
         if is_glob(p.function):
             return [self._named(d, n, m) for n, m in self._traceable(p.function)]
         where = kernel_functions.find_symbol(p.function, self.module)
@@ -291,6 +293,8 @@ class KernelTarget:
         return ProbeError(f"{p.function} of the kernel {why}", hints=[*hints, f"probescope probe -L {p.function}"])
 
     def _unknown(self, name: str) -> ProbeError:
+        if self.module:
+            return self._not_in_module(name)
         names = kernel_functions.names()
         changed = [n for n in names if n.startswith(f"{name}.")][:3]
         hints = [f"the compiler changed it into {n}: probe that" for n in changed]
@@ -299,11 +303,23 @@ class KernelTarget:
             hints.append(f"is it inlined, or of a module that is not loaded? {HOW.format(host().release)}")
         return ProbeError(f"there is no function {name} in the kernel", hints=hints)
 
+    def _not_in_module(self, name: str) -> ProbeError:
+        """Raises ``ProbeError`` where the module itself is not there."""
+        self._loaded()
+        hints = [f"did you mean {n}?" for n in nearest_function(name, self.function_names())][:2]
+        where = kernel_functions.find_symbol(name)
+        if where is not None:
+            hints = [f"{f'module {where[1]}' if where[1] else 'the kernel itself'} has {name}"]
+        return ProbeError(f"there is no function {name} in module {self.module}", hints=hints or [LISTS])
+
+    def _loaded(self) -> None:
+        """Raises ``ProbeError`` if the module has no code in the kernel."""
+        if not kernel_functions.has_module(self.module):
+            hints = ["lsmod lists those that are; what is built in belongs to the kernel: without -m"]
+            raise ProbeError(f"no module {self.module} with functions is loaded", hints=hints)
+
     def function_names(self) -> list[str]:
         """Raises ``KernelError``, and ``ProbeError`` for a module that is not there."""
-        module = self.module
-        found = sorted({n for n, m in kernel_functions.symbols() if not module or m == module})
-        if module and not found:
-            hints = ["lsmod lists those that are; what is built in belongs to the kernel: without -m"]
-            raise ProbeError(f"no module {module} with functions is loaded", hints=hints)
-        return found
+        if self.module:
+            self._loaded()
+        return sorted({n for n, m in kernel_functions.symbols() if not self.module or m == self.module})

@@ -36,9 +36,8 @@ def base_of(d: ProbeDef, found: FoundProbe) -> str:
     if d.event:
         return d.event
     p = d.place
-    name = found.base or _written(p.function) or found.function
-    if not name:
-        name = f"abs_{found.address:x}"
+    known = found.base or _written(p.function) or found.function
+    name = f"abs_{p.address:x}" if p.address is not None else known or f"abs_{found.address:x}"
     name = _OPERATOR.sub(lambda m: f"operator_{_OPERATORS.get(m[1].strip(), 'other')}", name)
     name = name[:1] + re.split(r"[.@]", name[1:], maxsplit=1)[0]
     name = _NOT.sub("_", name.partition("(")[0]).rstrip("_") or "probe"

@@ -224,6 +224,11 @@ class ProgramTarget:
         if spot.address != start and (not spot.inlined or d.place.address is not None):
             if spot.inlined and symbol.name:
                 start, where = symbol.entry, f"{symbol.name}+{spot.address - symbol.entry}"
+            if d.place.ret and d.place.address is not None and spot.address - start > self.preamble(start):
+                hints = ["the kernel would change a word of its stack that is no return address"]
+                raise ProbeError(
+                    f"{where} is inside of a function: only where it is entered can %return be", hints=hints
+                )
             note = elf_places.check_boundary(self.binary, start, spot.address, where)
             notes += [note] if note else []
         if elf_places.cost(self.binary, spot.address) == "refused":

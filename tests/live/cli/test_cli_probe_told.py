@@ -131,6 +131,23 @@ def test_the_kernels_functions(capsys: pytest.CaptureFixture[str]) -> None:
     assert "BTF lacks assembler" in told(capsys, "args", "entry_SYSCALL_64_after_hwframe")
 
 
+@pytest.mark.parametrize("how", [("-D", "foo"), ("-V", "foo"), ("-L", "foo"), ("-D", "foo*"), ("-F",), ("foo",)])
+def test_a_module_that_is_not_there(how: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """It is the module that is missing, not a function of the kernel."""
+    assert "no module nosuch with functions is loaded" in told(capsys, "probe", "-m", "nosuch", *how)
+
+
+def test_addresses_that_no_return_can_be_of(programs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A return probe in the middle of a function would destroy a word of the program's stack."""
+    out = subprocess.run(["nm", programs["plain"]], check=True, capture_output=True, text=True).stdout
+    [main_] = [int(line.split()[0], 16) for line in out.splitlines() if line.endswith(" T main")]
+    err = told(capsys, "probe", "-x", programs["plain"], "-D", f"{main_ + 4:#x}%return")
+    assert "is inside of a function" in err
+    assert main(["probe", "-x", programs["plain"], "-D", f"{main_:#x}%return"]) == 0
+    assert f"abs_{main_:x}__return" in capsys.readouterr().out
+    assert "only +OFFSET or %return" in told(capsys, "probe", "-x", programs["plain"], "-D", f"{main_:#x}:3")
+
+
 def test_words_beside_options(programs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     """Protects from probing what was only to be printed: words beside -D are printed too, others are refused."""
     assert main(["probe", "-x", programs["fast"], "-D", "main", "second=main"]) == 0

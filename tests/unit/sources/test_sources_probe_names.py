@@ -22,6 +22,18 @@ def test_operators_have_words() -> None:
     assert name("V::operator+=(int)") == "V__operator_plus_assign"
 
 
+def test_addresses_are_called_after_themselves() -> None:
+    """perf probe 6.1 says probe_k7ex/abs_1129 also where it knows the function, and abs_1129__return."""
+
+    def of(definition: str) -> str:
+        d = parse(definition)
+        found = FoundProbe("/bin/x", "", 0x1129, d.place.ret, (), "sum", address=d.place.address or 0, base="main_sum")
+        return named(d, [found], lambda *_: False)[0].event
+
+    assert [of("0x1129"), of("0x1129+4"), of("0x1129%return")] == ["abs_1129", "abs_112d", "abs_1129__return"]
+    assert of("mine=0x1129") == "mine"
+
+
 def test_what_is_in_a_function_or_in_no_named_namespace() -> None:
     assert name("f(int)::{lambda(char)#2}::operator()(char) const") == "f__lambda2__operator_call"
     assert name("(anonymous namespace)::f(int)") == "f"

@@ -1,7 +1,8 @@
 r"""The place of a definition, and ranges of lines.
 
     place  := [[GROUP:]EVENT=] ( FUNC [@FILE] [+OFFSET | :LINE | :LABEL | %return | ;PATTERN]
-                               | FILE (:LINE | ;PATTERN) | ADDRESS | %[sdt_PROVIDER:]NAME | sdt_PROVIDER:NAME )
+                               | FILE (:LINE | ;PATTERN) | ADDRESS [+OFFSET | %return]
+                               | %[sdt_PROVIDER:]NAME | sdt_PROVIDER:NAME )
     lines  := FUNC [@FILE] [:A[+N|-B]] | FILE [:A[+N|-B]]
 
 A name is that of a file if it has a dot and ``:`` or ``;`` follows. A ``\`` takes away what ``= @ + : ; %`` mean.
@@ -19,6 +20,7 @@ _SPECIAL = ";=@+%"
 _NAMED = re.compile(r"(?:\w+:)?\w+=(?!=)")
 _EVENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BEHIND = ("", " ", ":", "+", "@", "%", ";")
+_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]+(?=$|[\s+%:;@])")
 _SIGNED = ("::", "operator", "(", "<", "{")
 
 
@@ -104,9 +106,8 @@ def _sdt(s: Scanner, end: int) -> Place:
 
 def _code(s: Scanner, end: int) -> Place:
     start = s.at
-    address = re.compile(r"0[xX][0-9a-fA-F]+(?=$|\s)").match(s.text, start, end)
-    if address:
-        return Place(address=s.number("an address"))
+    if _ADDRESS.match(s.text, start, end):
+        return _at_address(s, end)
     named = _cpp(s, end)
     if named:
         return _behind(s, end, Place(function=named))
@@ -115,6 +116,17 @@ def _code(s: Scanner, end: int) -> Place:
     if not name:
         raise s.error("the name of a function or file is missing", start, start + 1)
     return _behind(s, end, Place(file=name) if file else Place(function=name))
+
+
+def _at_address(s: Scanner, end: int) -> Place:
+    place, behind = Place(address=s.number("an address")), s.at
+    if s.at < end and s.take("+"):
+        place = replace(place, address=(place.address or 0) + s.number("an offset"))
+    elif s.at < end and s.take("%return"):
+        place = replace(place, ret=True)
+    if s.at < end and not s.peek().isspace():
+        raise s.error("behind an address only +OFFSET or %return may stand", behind, end)
+    return place
 
 
 def _cpp(s: Scanner, end: int) -> str:
