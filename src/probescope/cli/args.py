@@ -7,8 +7,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from probescope.cli.parsing import Parser, a_name, add_format, cut_command, how_long, how_many, process_id
-from probescope.errors import ProbescopeError, UsageError
+from probescope.cli.parsing import Parser, a_name, add_format, cut_command, how_long, how_many, of_nobody, process_id
+from probescope.errors import ProbescopeError, ScriptError, UsageError
 
 if TYPE_CHECKING:
     from probescope.debuginfo.binary import Binary, FunctionSite
@@ -226,7 +226,10 @@ def _rows(probe: str, asked: Sequence[tuple[str, str]], args: Namespace) -> list
     if not asked:
         return []
     text = sampled.program(probe, asked, args.hits)
-    built = build(Request(text, name="args", pid=args.pid or 0, command=args.command, signals=True))
+    try:
+        built = build(Request(text, name="args", pid=args.pid or 0, command=args.command, signals=True))
+    except ScriptError as e:
+        raise of_nobody(e) from None
     with LiveSession(built) as session:
         printed = "".join(o.text for o in session.wait(args.timeout) if isinstance(o, Text))
     return sampled.rows(printed.splitlines(), len(asked))

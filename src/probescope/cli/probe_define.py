@@ -31,15 +31,29 @@ def target(args: argparse.Namespace, *, live: bool = False) -> DefinitionTarget:
         fetch=_fetch(args),
         debug_dirs=debug_dirs(args.debuginfo),
     )
-    return open_target(wanted)
+    found = open_target(wanted)
+    if live:
+        _tell_held(args, wanted.pid, found.label)
+    return found
+
+
+def _tell_held(args: argparse.Namespace, pid: int, path: str) -> None:
+    """That another file is probed than the name leads to now: the one that the process runs."""
+    held = path.startswith((f"/proc/{pid}/exe", f"/proc/{pid}/map_files/")) and not args.binary.startswith("/proc/")
+    if held and not args.quiet:
+        what = f"the file that it runs is not at {args.binary} any more: that one is probed"
+        sys.stderr.write(f"WARNING: process {pid}: {what}\n")
 
 
 def _seen_by(args: argparse.Namespace) -> int:
-    """The process of ``-p``, where the file is one that only it sees."""
-    if not args.binary or not args.pid or os.path.exists(args.binary):
+    """The process of ``-p``, which may see another file under a name than we do; not where only we have one."""
+    if not args.binary or not args.pid or args.binary.startswith("/proc/"):
         return 0
-    inner = f"/proc/{args.pid}/root{os.path.abspath(args.binary)}"
-    return int(args.pid) if os.path.exists(inner) else 0
+    from probescope.kernel import procfs
+
+    root = procfs.root(args.pid) if procfs.alive(args.pid) else ""
+    elsewhere = root and "/" in args.binary and not os.path.lexists(f"{root}{os.path.abspath(args.binary)}")
+    return 0 if elsewhere and os.path.exists(args.binary) else int(args.pid)
 
 
 def _fetch(args: argparse.Namespace) -> Callable[[str], str] | None:

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from probescope.cli.parsing import of_nobody
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from probescope.ir.program import Program
     from probescope.lang.probe.lower import Condition, Row
     from probescope.model.output import Output
+    from probescope.sources import replaced
 
 LOOK_MS = 50
 
@@ -28,9 +29,10 @@ def run(args: argparse.Namespace) -> int:
 
     found = events(args, args.words, nothing)
     from probescope.errors import ProbescopeError
-    from probescope.sources import probe_events, probe_remembered
+    from probescope.sources import probe_events, probe_remembered, replaced
 
     probe_remembered.remember(found)
+    files = {f.found.path: replaced.identity(f.found.path) for f in found if f.found.path}
     try:
         built, rows = _prepared(args, found)
         with _Printer(args, rows) as printer:
@@ -39,8 +41,19 @@ def run(args: argparse.Namespace) -> int:
             except ProbescopeError as e:
                 reason = probe_events.unattachable(found) if not printer.attached else None
                 raise reason or e from None
+            finally:
+                if printer.attached and printer.nothing and not args.quiet:
+                    _tell_why(files, args.pid)
     finally:
         probe_remembered.take_back()
+
+
+def _tell_why(files: Mapping[str, replaced.Identity | None], pid: int) -> None:
+    """Why there was no event, if files tell. ``files``: what was probed, by their paths."""
+    from probescope.sources.replaced import reasons
+
+    for path, before in files.items():
+        sys.stderr.write("".join(f"WARNING: there was no event: {t}\n" for t in reasons(path, before, pid)))
 
 
 def _prepared(args: argparse.Namespace, found: Sequence[Any]) -> tuple[Built, tuple[Row, ...]]:
@@ -159,6 +172,11 @@ class _Printer:
         self.flush()
         if self._args.output:
             self._out.close()
+
+    @property
+    def nothing(self) -> bool:
+        """No event came."""
+        return self._count == 0
 
     @property
     def enough(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from probescope.errors import ProbeError
-from probescope.frozen import dataclass
+from probescope.frozen import dataclass, replace
 from probescope.model.probe_def import ProbeDef
 from probescope.model.probe_found import FoundProbe
 from probescope.sources import targets
@@ -67,8 +67,7 @@ def open_target(wanted: Wanted) -> DefinitionTarget:
     if wanted.binary:
         from probescope.sources.probe_user import ProgramTarget
 
-        path = _in_namespace(wanted) if wanted.pid else wanted.binary
-        found = targets.paths("uprobe", path, ctx)
+        found = targets.paths("uprobe", wanted.binary, replace(ctx, pid=wanted.pid) if wanted.pid else ctx)
         if len(found) != 1:
             raise ProbeError(f"{wanted.binary} stands for {len(found)} files", hints=["name one of them"])
         if not wanted.live:
@@ -110,10 +109,6 @@ def this_arch() -> Arch:
     from probescope.model.arch import X86_64, by_name
 
     return by_name(host().machine) or X86_64
-
-
-def _in_namespace(wanted: Wanted) -> str:
-    return f"/proc/{wanted.pid}/root{os.path.abspath(wanted.binary)}"
 
 
 class Sources:

@@ -89,8 +89,26 @@ def _plain(target: str, ctx: ResolveContext) -> str:
     if _is_folder(path):
         raise ProbeError(f"{target} is a directory, not a binary")
     if not host().exists(path) and not _in_archive(path):
-        raise ProbeError(f"there is no file {target}", hints=_similar(path, target, ctx))
-    return path
+        kept = _held(ctx.pid, path)
+        if kept == path:
+            raise ProbeError(f"there is no file {target}", hints=_similar(path, target, ctx))
+        return kept
+    return _held(ctx.pid, path)
+
+
+def _held(pid: int, path: str) -> str:
+    """``path``, or where what the process runs under that name is for us, if that was deleted or replaced since."""
+    if pid <= 0:
+        return path
+    root = procfs.root(pid)
+    name = path.removeprefix(root) if root else os.path.realpath(path)
+    try:
+        same = [m for m in procfs.maps(pid) if m.executable and m.path == name]
+    except (KernelError, OSError):
+        return path
+    if not same or not all(m.deleted for m in same):
+        return path
+    return file_of(pid, same[0], root)
 
 
 def _in_archive(path: str) -> bool:

@@ -44,6 +44,7 @@ def libraries(of: Program) -> Iterator[Program]:
 
 def of_process(pid: int) -> list[Program]:
     """Every file that a process has code of. Raises UsageError where it is gone or not ours to see."""
+    from probescope.kernel import procfs
     from probescope.sources import targets
 
     out: dict[str, Program] = {}
@@ -57,6 +58,8 @@ def of_process(pid: int) -> list[Program]:
                 out[path] = Program(here)
             except ElfError:
                 continue
+    if not out and procfs.ended(pid):
+        raise UsageError(f"there is no process {pid}", hints=["it may have ended: pgrep -a NAME finds those that run"])
     if not out:
         raise UsageError(f"process {pid} runs no file that can be read", hints=["a kernel thread? whois -k"])
     return list(out.values())
