@@ -90,6 +90,7 @@ def events(
         found = where.resolve(d)
         if len(found) > args.max_probes:
             hints = [f"--max-probes {len(found)} takes them all", "or name a file: FUNCTION@FILE"]
+            hints += ["--no-inlines leaves out inlined copies"] if any(f.inlined for f in found) else []
             raise ProbeError(f"'{d.place}' stands for {len(found)} places, more than {args.max_probes}", hints=hints)
         made = named(d, found, taken, force=args.force, beside=out)
         out += made

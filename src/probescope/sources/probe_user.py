@@ -20,7 +20,7 @@ from probescope.model.fetch import Absolute, Deref, Fetch, FetchArg, FetchType, 
 from probescope.model.probe_def import ArgDef, Place, ProbeDef
 from probescope.model.probe_found import FoundArg, FoundProbe
 from probescope.model.site import Constant, Field, Reg, RegMem
-from probescope.sources import elf_places, probe_cpp, probe_inside
+from probescope.sources import elf_places, probe_copies, probe_cpp, probe_inside
 from probescope.sources.context import ResolveContext
 from probescope.sources.elf_places import open_binary
 from probescope.sources.globs import is_glob
@@ -129,7 +129,7 @@ class ProgramTarget:
             d = replace(d, place=self.go.place(d.place))
         wants = any((not a.every and _has_variables(a)) or a.every for a in d.args)
         if self._is_glob(d.place.function):
-            return [replace(self._at(d, s), base=s.name) for s in self._placed(d, self._globbed(d))]
+            return at_each(self._placed(d, self._globbed(d)), lambda s: replace(self._at(d, s), base=s.name))
         spots = self._placed(d, self._spots(d, wants))
         several = probe_cpp.overloads(d.place.function, spots, self.binary)
         try:
@@ -152,14 +152,30 @@ class ProgramTarget:
     def _globbed(self, d: ProbeDef) -> list[Spot]:
         matching = self.binary.functions(d.place.function) or probe_cpp.matching(d.place.function, self.binary)
         functions = [f for f in matching if elf_places.is_code(self.binary, f.address)]
-        if not functions:
+        copies = self._copies(d.place)
+        if not functions and not copies:
             raise ProbeError(f"no function of {self.label} matches '{d.place.function}'")
-        if probe_inside.is_deep(d.place):
-            return self._inside(d.place, functions)
         out: dict[int, Spot] = {}
-        for f in functions:
-            out.setdefault(f.address, Spot(f.address + d.place.offset, f.name, f.address))
+        if functions and probe_inside.is_deep(d.place):
+            try:
+                out = {s.address: s for s in self._inside(d.place, functions)}
+            except ProbeError:
+                if not copies:
+                    raise
+        elif functions:
+            copies = [*(Spot(f.address + d.place.offset, f.name, f.address) for f in functions), *copies]
+        for s in copies:
+            out.setdefault(s.address, s)
         return list(out.values())
+
+    def _copies(self, place: Place) -> list[Spot]:
+        """Of functions that are inlined. Go tells itself what is."""
+        if not self.inlined or self.debug is None or self.go is not None:
+            return []
+        try:
+            return probe_copies.spots(self.debug, place, self.texts)
+        except DwarfError as e:
+            raise ProbeError(f"the debug information of {self.label} is damaged: {e}") from e
 
     def _spots(self, d: ProbeDef, wants: bool) -> list[Spot]:
         place = d.place
