@@ -4,6 +4,7 @@ results by Go's own convention, goroutines."""
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from probescope.debuginfo import go_abi
@@ -65,15 +66,17 @@ class GoPlaces:
         """``main.work:5`` looks like a line of a file; it is one of a function, if there is one of that name."""
         if not place.function and place.file and self.is_name(place.file):
             return replace(place, function=place.file, file="")
-        if place.function and place.file and place.line is None:
+        if place.function and place.file:
             return self._of_file(place)
         return place
 
     def _of_file(self, place: Place) -> Place:
         """``main.work@work.go`` without the file, which debug information of Go does not tell. Raises ``ProbeError``
-        if the function is in another one."""
+        if the function is in another one. Where a function is entered its own file is told, also if its first line is a
+        call that was inlined: the compiler leaves a mark of the caller's line before such code. What is inlined further
+        on comes from other files, which are not where the function is."""
         known = [f for f in self.program.table.functions if f.name == place.function]
-        files = sorted({file for f in known for file in self.program.table.files(f)})
+        files = sorted({file for f in known for _, file, _ in islice(self.program.table.lines(f), 1)})
         if known and not any(ends_with(file, place.file) for file in files):
             hints = [f"it is in {', '.join(files[:4])}"] if files else []
             raise ProbeError(f"{place.function} is not in {place.file}", hints=hints)
@@ -93,14 +96,17 @@ class GoPlaces:
                     continue
             elif not any(ends_with(file, place.file) for file in table.files(f)):
                 continue
-            rows = [(a, line) for a, file, line in table.lines(f) if not place.file or ends_with(file, place.file)]
-            line = wanted + rows[0][1] if place.function and rows else wanted
-            near.update(n for _, n in rows)
+            pieces = list(table.lines(f))
+            own = pieces[0][1] if place.function and pieces else ""  # lines of what is inlined count in other files
+            rows = [(a, n) for a, file, n in pieces if (file == own if own else ends_with(file, place.file))]
+            first = rows[0][1] if place.function and rows else 0
+            line = wanted + first
+            near.update(n - first for _, n in rows)
             out += [Spot(self._behind(f, a), f.name, f.address, line=line) for a, n in rows if n == line][:1]
         if out:
             return out
         around = [n for n in sorted(near) if n < wanted][-1:] + [n for n in sorted(near) if n > wanted][:1]
-        hints = [f"line {n} has code: {place.file}:{n}" for n in around] if not place.function else []
+        hints = [f"line {n} has code: {place.function or place.file}:{n}" for n in around]
         raise ProbeError(f"there is no code at line {wanted} of {place.function or place.file}", hints=hints)
 
     def _behind(self, f: GoFunction, address: int) -> int:

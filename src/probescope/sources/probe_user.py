@@ -182,8 +182,8 @@ class ProgramTarget:
         if self.go is not None and place.line is not None:
             try:
                 return self.go.at_line(place)  # debug information of Go does not tell where functions are declared
-            except ProbeError:
-                if self.debug is None:
+            except ProbeError:  # debug information tells lines of the file: where a function begins it does not know
+                if self.debug is None or self.go.is_name(place.function):
                     raise
         if self.debug is not None:
             try:
