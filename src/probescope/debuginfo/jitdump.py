@@ -112,8 +112,10 @@ class _Reader:
         start, count = struct.unpack_from(self._order + "QQ", body)
         rows: list[tuple[int, int, str]] = []
         at, file = 16, ""
-        for _ in range(min(count, len(body) // 17)):
+        for _ in range(min(count, len(body) // 17, MOST_LINES - self._rows + 1)):
             address, line, _ = struct.unpack_from(self._order + "QII", body, at)
+            if not address:  # no code is there: a hole of the file, which would be a million lines
+                break
             end = body.index(b"\0", at + 16)
             raw = body[at + 16 : min(end, at + 16 + MAX_NAME)]
             if raw != b"\xff":  # the same as before

@@ -87,3 +87,21 @@ def test_thousands_of_sections_that_are_the_same_bytes(tmp_path: Path, monkeypat
         assert tracemalloc.get_traced_memory()[1] < 64 * size
     finally:
         tracemalloc.stop()
+
+
+def test_lines_of_a_jitdump_end_at_a_hole(tmp_path: Path) -> None:
+    """Those before it are kept, and so is what follows: a hole would be a line for each 17 bytes."""
+    lines = struct.pack("<QQ", 4096, 1 << 40) + struct.pack("<QII", 4096, 7, 0) + b"a.js\0" + b"\0" * (17 << 10)
+    code = struct.pack("<IIQQQQ", 1, 1, 4096, 4096, 64, 0) + b"f\0"
+    path = tmp_path / "jit-1.dump"
+    head = struct.pack("<IIIIIIQQ", jitdump.MAGIC, 1, 40, 62, 0, 1, 0, 0)
+    records = [
+        record(kind, 16 + len(body), b"") + body for kind, body in ((jitdump.DEBUG_INFO, lines), (jitdump.LOAD, code))
+    ]
+    path.write_bytes(head + b"".join(records))
+    os.chmod(path, 0o600)
+    found = jitdump.load(str(path))
+    assert found is not None
+    assert found.at(4100) == ("f", 4)
+    assert found.line(4100) == ("a.js", 7)
+    assert sum(map(len, found._lines.values())) == 1
