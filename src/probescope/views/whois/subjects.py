@@ -52,6 +52,8 @@ def of_process(pid: int) -> list[Program]:
         files = list(targets.mapped(pid))
     except OSError as e:
         raise UsageError(f"process {pid} cannot be looked at: {e.strerror}", hints=["pgrep -a NAME finds it"]) from e
+    if not files and (path := procfs.exe(pid)):  # it is just being started: nothing is mapped yet
+        files = [(path, f"/proc/{pid}/exe")]
     for path, here in files:
         if path not in out:
             try:
