@@ -186,7 +186,10 @@ def _recorded(args: argparse.Namespace) -> Calls:
 
     if args.command or args.pid or args.binary or args.keep:
         raise UsageError("-i shows what was recorded: it runs nothing", hints=["leave -- COMMAND, -p and -x away"])
-    if recording_kind(args.input) not in OF_FTRACE:
+    kind = recording_kind(args.input)
+    if not kind:
+        opened(args.input).close()  # says what hinders: no such file, no rights, a text of something else
+    if kind not in OF_FTRACE:
         hints = ["a trace.dat of -p function_graph, or the text of one"]
         raise UsageError(f"{args.input} is no recording of ftrace", hints=hints)
     recording: Any = opened(args.input)

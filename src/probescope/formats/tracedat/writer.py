@@ -198,7 +198,8 @@ class _Version7(_Writer):
         places = [(number, self.pack("Q", self.section(number, body))) for number, body in bodies]
         places += [(o.BUFFER, self.buffer(b)) for b in buffers]
         listed = [*h.options, *places, (o.DONE, bytes(8))]
-        at = self.section(o.DONE, b"".join(self.pack("HI", n, len(d)) + d for n, d in listed))
+        # as they are: trace-cmd dump goes from a buffer's option to its section while it reads them
+        at = self.section(o.DONE, b"".join(self.pack("HI", n, len(d)) + d for n, d in listed), packed=False)
         self.section(o.STRINGS, b"\0", packed=False)
         self.file.seek(first)
         self.file.write(self.pack("Q", at))
