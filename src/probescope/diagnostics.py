@@ -128,9 +128,9 @@ def _caret(d: Diagnostic) -> list[str]:
 
 
 def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> Sequence[str]:
-    """The candidates that a misspelt ``name`` may have meant, best first."""
+    """The candidates that a misspelt ``name`` may have meant, best first, each once."""
     if len(name) > _LONGEST_NAME:  # the time grows with its square, and nobody misspells such a name
         return []
     import difflib
 
-    return difflib.get_close_matches(name, list(candidates), n=most, cutoff=0.6)
+    return difflib.get_close_matches(name, list(dict.fromkeys(candidates)), n=most, cutoff=0.6)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from probescope.model.recording import EventType
 
 
-def told(recording: TraceDat, args: argparse.Namespace) -> int:
-    """In trace-cmd's words. The exit code."""
+def told(recording: TraceDat, args: argparse.Namespace, file: int) -> int:
+    """In trace-cmd's words. ``file``: which of those that were given. The exit code."""
     code = 0
     if args.check_events:
         return unprintable(recording.events[:-1])
@@ -43,7 +43,7 @@ def told(recording: TraceDat, args: argparse.Namespace) -> int:
     elif args.stat:
         _stat(recording)
     else:
-        _cpus(recording, args)
+        _cpus(recording, args, file)
     return code
 
 
@@ -81,16 +81,28 @@ def _stat(recording: TraceDat) -> None:
     out = [f"cpus={recording.machine.cpus}\n\nKernel buffer statistics:\n"]
     out.append('  Note: "entries" are the entries left in the kernel ring buffer and are not\n')
     out.append("        recorded in the trace data. They should all be zero.\n\n")
-    out += [f"{o.text(data)}\n" for data in recording.option(o.CPUSTAT)]
+    told = [o.text(data) for data in recording.option(o.CPUSTAT)]
+    out += [f"{text}\n" for text in told]
+    out += ["\n" if told else " No stats in this file\n", *_places(recording)]
     sys.stdout.write("".join(out))
 
 
-def _cpus(recording: TraceDat, args: argparse.Namespace) -> None:
+def _places(recording: TraceDat) -> Iterator[str]:
+    """Where each CPU's events are. Those that are compressed: trace-cmd tells where it has unpacked them."""
+    for cpu in next((b.cpus for b in recording.buffers if not b.name and not b.latency), ()):
+        yield f"CPU{cpu.cpu} data recorded at offset=0x{cpu.offset:x}\n    {cpu.size} bytes in size\n"
+
+
+def _cpus(recording: TraceDat, args: argparse.Namespace, file: int) -> None:
     import numpy as np
 
+    from probescope.cli.ftrace_times import offset_of, timed
+    from probescope.views.tracecmd.choosing import moved
+
+    ticks, offset = timed(recording, args, file), offset_of(args, file)
     first: dict[int, int] = {}
     last: dict[int, int] = {}
-    for batch in recording.batches():
+    for batch in (moved(batch, offset) for batch in recording.batches()):
         for cpu in np.unique(batch.cpu).tolist():
             times = batch.time[batch.cpu == cpu]
             first.setdefault(cpu, int(times[0]))
@@ -98,12 +110,14 @@ def _cpus(recording: TraceDat, args: argparse.Namespace) -> None:
     sys.stdout.write(f"List of CPUs in {recording.name} with data:\n")
     for cpu in sorted(first):
         text = f"  {cpu}"
-        text += f"\tFirst event:{_seconds(first[cpu], args.nanoseconds)}" if args.first_event else ""
-        text += f"\tLast event:{_seconds(last[cpu], args.nanoseconds)}" if args.last_event else ""
+        text += f"\tFirst event:{_shown(first[cpu], args.nanoseconds, ticks)}" if args.first_event else ""
+        text += f"\tLast event:{_shown(last[cpu], args.nanoseconds, ticks)}" if args.last_event else ""
         sys.stdout.write(text + "\n")
 
 
-def _seconds(time: int, nanoseconds: bool) -> str:
+def _shown(time: int, nanoseconds: bool, ticks: bool) -> str:
+    if ticks:
+        return f"{time:12d}"
     if nanoseconds:
         return f"{time // 1_000_000_000:5d}.{time % 1_000_000_000:09d}"
     micro = (time + 500) // 1000

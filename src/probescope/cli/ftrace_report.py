@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from probescope.cli.ftrace_times import given_for, offset_of, timed, told_in_micro
 from probescope.cli.parsing import Parser, cpu_list
 from probescope.errors import FormatError, UsageError
 
@@ -60,11 +61,6 @@ class _OfFile(argparse.Action):
             return
         which = self.dest if self.dest != "filter" else "unwanted" if namespace.negate else "wanted"
         setattr(namespace, which, [*getattr(namespace, which), (len(namespace.inputs), values)])
-
-
-def _of(given: list[tuple[int, Any]], file: int, files: int) -> list[Any]:
-    """What was given for one file."""
-    return [value for before, value in given if not before or before == file + 1 or files == 1]
 
 
 def parser(command: str = "report") -> Parser:
@@ -163,7 +159,7 @@ def main(command: str, argv: list[str]) -> int:
         if any(getattr(args, name) for name, _, _ in _INSTEAD):
             from probescope.cli import ftrace_facts
 
-            return max([ftrace_facts.told(recording, args) for recording in recordings])
+            return max([ftrace_facts.told(recording, args, i) for i, recording in enumerate(recordings)])
         made = [_made(recording, args, i) for i, recording in enumerate(recordings)]
         if args.filters and (args.wanted or args.unwanted):
             return _filters_told(args)
@@ -182,32 +178,24 @@ def main(command: str, argv: list[str]) -> int:
     return 0
 
 
-def offset_of(args: argparse.Namespace, file: int) -> int:
-    """What is added to a file's times: what was said last; nothing to those that are shown as they were recorded."""
-    given = [0, *_of(args.ts_offset, file, len(args.inputs))]
-    return 0 if args.raw_ts else int(given[-1])
-
-
 def _made(recording: TraceDat, args: argparse.Namespace, file: int) -> tuple[ReportLines, Chooser]:
     """What makes lines of its batches, and what chooses events of them."""
-    from probescope.formats.tracedat.options import in_nanoseconds
     from probescope.views.tracecmd.choosing import HARDIRQ, SOFTIRQ, Choice, Chooser
     from probescope.views.tracecmd.filtering import Filters
     from probescope.views.tracecmd.lines import Look, ReportLines
 
     files = len(args.inputs)
-    hz = [0, *_of(args.ts2secs, file, files)][-1]
-    recording.times = times_of(recording, args, hz)
+    ticks = timed(recording, args, file)
     context = recording.context()
     context.forms = forms(args.options)
-    wanted, unwanted = (_of(given, file, files) for given in (args.wanted, args.unwanted))
+    wanted, unwanted = (given_for(given, file, files) for given in (args.wanted, args.unwanted))
     filters = Filters(wanted, unwanted, recording.events, context)
     without = (HARDIRQ if args.no_hardirq else 0) | (SOFTIRQ if args.no_softirq else 0)
-    choice = Choice(tuple(cpu_list(args.cpu.replace(":", ","))) if args.cpu else (), without)
+    choice = Choice(tuple(cpu_list(args.cpu.replace(":", ","), "--cpu")) if args.cpu else (), without)
     raw, plain = (".*",) if args.all_raw else _words(args.raw), _words(args.plain)
-    look = Look(raw, plain, args.latency, args.ts_diff, args.nanoseconds, not args.no_plugins)
+    micro = told_in_micro(recording, args)
+    look = Look(raw, plain, args.latency, args.ts_diff, args.nanoseconds, not args.no_plugins, micro)
     names = tuple(b.name for b in recording.buffers)
-    ticks = not in_nanoseconds(recording.clock) and not hz
     lines = ReportLines(recording.events, context, look, ticks=ticks, buffers=names if len(names) > 1 else ())
     flags = next((f for e in recording.events for f in e.fields if f.name == "common_flags"), None)
     return lines, Chooser(choice, filters or None, flags, context)
@@ -254,20 +242,6 @@ class Backwards:
             if time < last:
                 sys.stderr.write(f"WARNING: CPU {cpu}: time goes backwards from {last} to {time}\n")
             self._last[cpu] = time
-
-
-def times_of(recording: TraceDat, args: argparse.Namespace, hz: int) -> Any:
-    """How recorded times become those that are shown."""
-    from probescope.formats.tracedat import options as o
-    from probescope.frozen import replace
-
-    if args.raw_ts:
-        return o.Times()
-    times = recording.times
-    if args.nodate:
-        order = ">" if recording.contents.big else "<"
-        times = o.times_of([(n, d) for n, d in recording.contents.options if n != o.DATE], order)
-    return replace(times, hz=hz) if hz > 0 else times
 
 
 def forms(options: Sequence[str]) -> Forms:

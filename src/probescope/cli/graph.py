@@ -186,10 +186,8 @@ def _recorded(args: argparse.Namespace) -> Calls:
 
     if args.command or args.pid or args.binary or args.keep:
         raise UsageError("-i shows what was recorded: it runs nothing", hints=["leave -- COMMAND, -p and -x away"])
-    kind = recording_kind(args.input)
-    if not kind:
-        opened(args.input).close()  # says what hinders: no such file, no rights, a text of something else
-    if kind not in OF_FTRACE:
+    if recording_kind(args.input) not in OF_FTRACE:
+        _can_be_read(args.input)
         hints = ["a trace.dat of -p function_graph, or the text of one"]
         raise UsageError(f"{args.input} is no recording of ftrace", hints=hints)
     recording: Any = opened(args.input)
@@ -197,6 +195,17 @@ def _recorded(args: argparse.Namespace) -> Calls:
         recording.close()
         raise UsageError(f"{args.input} has no function graph", hints=["trace-cmd record -p function_graph makes one"])
     return RecordedCalls(recording, tuple(args.roots))
+
+
+def _can_be_read(name: str) -> None:
+    """Raises UsageError where it cannot: then nobody knows what it is."""
+    if name == "-":
+        return
+    try:
+        with open(name, "rb"):
+            return
+    except OSError as e:
+        raise UsageError(f"cannot read {name}: {e.strerror}", hints=["probescope graph -o FILE makes one"]) from None
 
 
 def asked(args: argparse.Namespace) -> GraphRequest:

@@ -259,15 +259,15 @@ def process_id(text: str) -> int:
     return pid
 
 
-def cpu_list(text: str) -> list[int]:
-    """``0,2-3``. Raises UsageError."""
+def cpu_list(text: str, option: str = "-C") -> list[int]:
+    """``0,2-3``. ``option``: what it was given by. Raises UsageError."""
     from probescope.errors import FormatError, UsageError
     from probescope.kernel.machine import parse_cpus
 
     try:
         return parse_cpus(text)
     except FormatError:
-        raise UsageError(f"'{text}' is not a list of CPUs", hints=["-C 0,2-3"]) from None
+        raise UsageError(f"'{text}' is not a list of CPUs", hints=[f"{option} 0,2-3"]) from None
 
 
 def cut_command(argv: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:

@@ -22,7 +22,7 @@ pytestmark = [
 OURS = (sys.executable, "-m", "probescope", "ftrace")
 #: Versions of trace-cmd before 3.3 have no such column.
 FLAGS = re.compile(
-    r"^(.{16,}?-\d+ +\[\d+\])(?: [dX.][N.][hsHZz.][\da-f.][\da-f.]\d?|-0x[\da-f]+)?( +\d+\.\d+:)", re.MULTILINE
+    r"^(.{16,}?-\d+ +\[\d+\])(?: [dX.][N.][hsHZz.][\da-f.][\da-f.]\d??|-0x[\da-f]+)?( *\d+(?:\.\d+)?:)", re.MULTILINE
 )
 #: Threads that took another name while they were recorded: where the first event that trace-cmd shows is of the idle
 #: task, names in it hide those at the file's end (libtraceevent 1.7 and 1.8 keep both, and find either).
@@ -127,6 +127,39 @@ def test_options(recording, options):
     """--cpu: in 3.1 counts as filter of every CPU that it names. Where 3.3 tells of the file's data too, it is cut."""
     mine, other = (one.partition("\nCPU0 data recorded")[0].rstrip() for one in both(recording, *options))
     assert mine == other
+
+
+@pytest.mark.parametrize("version", ["6", "7"])
+def test_clocks_that_count(tmp_path, version):
+    """What is recorded here says its clock, so that times are counts there too, of events and of CPUs."""
+    path = tmp_path / "t.dat"
+    record(path, "-e", "sched:sched_waking", "-C", "counter", "--file-version", version)
+    for options in ([], ["--raw-ts"], ["--first-event"], ["--last-event", "-t"]):
+        mine, other = both(path, *options)
+        assert mine == other
+        assert not re.search(r"\d\.\d{6}", mine)
+
+
+@pytest.mark.parametrize("version", ["6", "7"])
+def test_differences_of_times(tmp_path, version):
+    """Microseconds, as the times are; nanoseconds with -t."""
+    path = tmp_path / "t.dat"
+    record(path, "-e", "sched:sched_waking", "-C", "mono", "--file-version", version)
+    for options in (["--ts-diff"], ["--ts-diff", "-t"], ["--ts-diff", "--raw-ts"], ["--raw-ts", "-t"]):
+        mine, other = both(path, *options)
+        assert mine == other
+        assert mine.count("\n") > 3
+
+
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_trace_cmd_dumps_what_is_recorded(recording, tmp_path, compression):
+    """It looks at a buffer's section while it reads options."""
+    path = tmp_path / "c.dat"
+    done = [*OURS, "convert", "-i", str(recording), "-o", str(path), "--compression", compression]
+    subprocess.run(done, check=True, capture_output=True)
+    dumped = text(["trace-cmd", "dump", "--options", "-i", str(path)])
+    assert '"local" [clock]\n4096 [Page size, bytes]\n' in dumped
+    assert dumped.count("[id, data offset and size]") == os.cpu_count()
 
 
 @pytest.mark.parametrize(

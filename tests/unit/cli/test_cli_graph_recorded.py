@@ -67,6 +67,13 @@ def test_totals(tree: str, tmp_path: Path) -> None:
     assert own["vfs_open"] == 2_500
 
 
+def test_what_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "-i", str(tmp_path / "nosuch")]) == 2
+    assert "No such file or directory" in capsys.readouterr().err
+    (tmp_path / "folder").mkdir()
+    assert main(["graph", "-i", str(tmp_path / "folder")]) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "word"), [("a;b 3\n", "no recording of ftrace"), (" a-1 [000] 1.000000: x: y=1\n", "no function graph")]
 )

@@ -22,6 +22,8 @@ from probescope.frozen import dataclass, field
 
 CHUNK_PAGES = 16
 SECTION = "HHIQ"
+#: Clocks of nanoseconds that trace-cmd takes for counts where a file names them.
+_UNKNOWN_CLOCKS = {"boot"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,8 @@ class _Version7(_Writer):
         )
         places = [(number, self.pack("Q", self.section(number, body))) for number, body in bodies]
         places += [(o.BUFFER, self.buffer(b)) for b in buffers]
-        listed = [*h.options, *places, (o.DONE, bytes(8))]
+        clock = [(o.TRACECLOCK, _raw(f"[{h.clock}]") + b"\0")] if h.clock not in _UNKNOWN_CLOCKS else []
+        listed = [*h.options, *places, *clock, (o.DONE, bytes(8))]
         # as they are: trace-cmd dump goes from a buffer's option to its section while it reads them
         at = self.section(o.DONE, b"".join(self.pack("HI", n, len(d)) + d for n, d in listed), packed=False)
         self.section(o.STRINGS, b"\0", packed=False)

@@ -28,7 +28,7 @@ _HERE = "\0"  # where a difference goes: no name and no text has it
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """``raw`` and ``plain``: events (``SYSTEM:EVENT``, either alone, regular expressions as those of filters) that are
+    """``micro``: differences are in microseconds. ``raw`` and ``plain``: events (``SYSTEM:EVENT``, either alone, regular expressions as those of filters) that are
     shown field by field, and by their own format even if they have a form of their own; ``.*`` is all."""
 
     raw: tuple[str, ...] = ()
@@ -37,6 +37,7 @@ class Look:
     differences: bool = False
     nanoseconds: bool = False
     plugins: bool = True
+    micro: bool = False
 
     @property
     def usual(self) -> bool:
@@ -82,7 +83,7 @@ class ReportLines(Lines):
 
     def _note(self, batch: EventBatch) -> None:
         """How long after the event before each came; the very first has none before it."""
-        times = batch.time.tolist()
+        times = [(t + 500) // 1000 if self.look.micro else t for t in batch.time.tolist()]
         before = [self._last, *times][: len(times)]
         gaps = [None if b is None else t - b for t, b in zip(times, before, strict=True)]
         self._gaps = [" " * 9 if gap is None else f" {f'(+{gap})':<8}" for gap in gaps]
