@@ -191,14 +191,14 @@ def _made(recording: TraceDat, args: argparse.Namespace, file: int) -> tuple[Rep
     wanted, unwanted = (given_for(given, file, files) for given in (args.wanted, args.unwanted))
     filters = Filters(wanted, unwanted, recording.events, context)
     without = (HARDIRQ if args.no_hardirq else 0) | (SOFTIRQ if args.no_softirq else 0)
-    choice = Choice(tuple(cpu_list(args.cpu.replace(":", ","), "--cpu")) if args.cpu else (), without)
+    choice = Choice(tuple(cpu_list(args.cpu.replace(":", ","), "--cpu")) if args.cpu is not None else (), without)
     raw, plain = (".*",) if args.all_raw else _words(args.raw), _words(args.plain)
     micro = told_in_micro(recording, args)
     look = Look(raw, plain, args.latency, args.ts_diff, args.nanoseconds, not args.no_plugins, micro)
     names = tuple(b.name for b in recording.buffers)
     lines = ReportLines(recording.events, context, look, ticks=ticks, buffers=names if len(names) > 1 else ())
     flags = next((f for e in recording.events for f in e.fields if f.name == "common_flags"), None)
-    return lines, Chooser(choice, filters or None, flags, context)
+    return lines, Chooser(choice, filters or None, flags, context, lines.learn)
 
 
 def _lines(recording: TraceDat, args: argparse.Namespace, lines: ReportLines, choose: Chooser) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from probescope.cli.numbers import whole
@@ -264,10 +266,12 @@ def cpu_list(text: str, option: str = "-C") -> list[int]:
     from probescope.errors import FormatError, UsageError
     from probescope.kernel.machine import parse_cpus
 
-    try:
-        return parse_cpus(text)
-    except FormatError:
-        raise UsageError(f"'{text}' is not a list of CPUs", hints=[f"{option} 0,2-3"]) from None
+    found: list[int] = []
+    with suppress(FormatError):
+        found = [] if re.search(r"-\s*(,|$)", text) else parse_cpus(text)  # the kernel takes "2-" for 2
+    if not found:
+        raise UsageError(f"'{text}' is not a list of CPUs", hints=[f"{option} 0,2-3"])
+    return found
 
 
 def cut_command(argv: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import formats_traces as traces
 import pytest
 
+from probescope.cli.ftrace import main
 from probescope.formats.tracedat import open_tracedat
 
 SAMPLES = traces.samples()
@@ -38,3 +40,13 @@ def test_batches_keep_their_promises(path: Path) -> None:
                 last, count = int(batch.time[-1]), count + batch.count
             counts.append(count)
         assert counts[0] == counts[1] > 500
+
+
+@pytest.mark.skipif(not SAMPLES, reason="PROBESCOPE_SAMPLES names no folder of recordings")
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda p: p.name)
+def test_filters_have_the_names_that_lines_have(path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Also those of threads that only scheduler events name (``sugov:1`` of lisa)."""
+    named = re.compile(r" *s.*-\d+ +\[", re.IGNORECASE)
+    assert main(["report", "-F", '.*: COMM =~ "^s"', str(path)]) == 0
+    found = capfdbinary.readouterr().out.decode("utf-8", "surrogateescape").splitlines()[1:]
+    assert found == [line for line in traces.expected(path) if named.match(line)]

@@ -226,6 +226,13 @@ def test_some_cpus_and_moved_times(recording):
     assert "[001] d..1.     0.000001: tick:" in found[0]
 
 
+def test_names_that_events_tell(recording):
+    """Filters have the names that a report of all events shows: learnt from a batch before it is filtered."""
+    filters = Filters(["tick: COMM == nine"], [], recording.events, recording.context())
+    choose = Chooser(Choice(), filters, None, recording.context(), lambda _: {5: "nine", 8: "nine"})
+    assert choose(next(recording.batches())).count == 2
+
+
 def test_losses_stay_before_the_next_event():
     """CPU 1 lost five events before its first, which is left out."""
     data = Maker(lost={1: 5}).build(("", events(6)))

@@ -259,6 +259,10 @@ class Lines:
             time = above
         return f" %5d.{'%s' * len(columns)}:", [time.tolist(), *columns]
 
+    def learn(self, batch: EventBatch) -> dict[int, str]:
+        """Takes the names of threads that a batch tells: those of its events, by index, whose thread had none."""
+        return self._learn(batch, self._records(batch)) if batch.raw is not None and batch.count else {}
+
     def _learn(self, batch: EventBatch, records: Records) -> dict[int, str]:
         """Names out of scheduler events for threads that have none. If there are new ones: the name of every event of
         such a thread, by index: none before the event that named it."""

@@ -11,6 +11,8 @@ from probescope.frozen import dataclass, replace
 from probescope.model.recording import EventBatch, LostEvents, Ragged
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from probescope.formats.tracing.symbols import Context
     from probescope.model.recording import Column, RawField, SideRecord
     from probescope.views.tracecmd.filtering import Filters
@@ -36,10 +38,19 @@ class Choice:
 
 
 class Chooser:
-    """Of each batch in turn, those that ``choice`` and ``filters`` leave."""
+    """Of each batch in turn, those that ``choice`` and ``filters`` leave. ``learn``: what tells names of threads out of
+    a batch, by index of event: filters have those that a report of all events shows."""
 
-    def __init__(self, choice: Choice, filters: Filters | None, flags: RawField | None, context: Context) -> None:
+    def __init__(
+        self,
+        choice: Choice,
+        filters: Filters | None,
+        flags: RawField | None,
+        context: Context,
+        learn: Callable[[EventBatch], Mapping[int, str]] | None = None,
+    ) -> None:
         self._choice, self._filters, self._flags, self._context = choice, filters, flags, context
+        self._learn = learn if filters and filters.by_comm else None
         self._all = not (choice.cpus or choice.without or filters)
 
     def __call__(self, batch: EventBatch) -> EventBatch:
@@ -47,7 +58,7 @@ class Chooser:
             return batch
         shown = self._choice.mask(batch, self._flags, self._context)
         if self._filters:
-            shown &= self._filters.mask(batch)
+            shown &= self._filters.mask(batch, self._learn(batch) if self._learn else None)
         cpus = set(self._choice.cpus)
         between = tuple(p for p in batch.between if not cpus or getattr(p[1], "cpu", -1) in cpus)
         return selected(replace(batch, between=between), np.flatnonzero(shown))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +52,7 @@ class Filters:
 
     def __init__(self, wanted: list[str], unwanted: list[str], events: tuple[EventType, ...], context: Context) -> None:
         self.events, self.context = events, context
+        self._named: dict[int, str] = {}
         systems = {e.name.partition(":")[0] for e in events}
         self._wanted = self._tests([parse(text, systems) for text in wanted])
         self._unwanted = self._tests([parse(text, systems) for text in unwanted])
@@ -75,10 +76,18 @@ class Filters:
                 raise UsageError(f"the recording has no event {'/'.join(filter(None, one.events[0]))}", hints=hints)
             known = tuple(dict.fromkeys(f.name for i in which for f in self.events[i].fields))
             for i in which:
-                out.setdefault(i, []).append(_Test(one, self.events[i], known, self.context))
+                out.setdefault(i, []).append(_Test(one, self.events[i], known, self.context, self._named))
         return out
 
-    def mask(self, batch: EventBatch) -> Column:
+    @property
+    def by_comm(self) -> bool:
+        """Whether names of threads are asked for."""
+        return any(t.by_comm for tests in (self._wanted, self._unwanted) for some in tests.values() for t in some)
+
+    def mask(self, batch: EventBatch, named: Mapping[int, str] | None = None) -> Column:
+        """``named``: names of some events' threads, by index, instead of those that the context has."""
+        self._named.clear()
+        self._named.update(named or {})
         shown = np.full(batch.count, self._any, np.bool_)
         self._apply(self._wanted, batch, shown, True)
         brought = None if self._any or not self._stacks else np.isin(batch.event, self._stacks) & ~shown
@@ -133,8 +142,16 @@ class _Test:
     """Of one kind of event. ``known``: fields of all kinds that the filter is for; a comparison with one that this kind
     has not is false."""
 
-    def __init__(self, filter_: EventFilter, event: EventType, known: tuple[str, ...], context: Context) -> None:
+    def __init__(
+        self,
+        filter_: EventFilter,
+        event: EventType,
+        known: tuple[str, ...],
+        context: Context,
+        named: Mapping[int, str],
+    ) -> None:
         self._filter, self._event, self._known, self._context = filter_, event, known, context
+        self._named, self.by_comm = named, False
         self._run = self._truth(filter_.test) if filter_.test is not None else None
 
     def __call__(self, batch: EventBatch, which: Column) -> Column:
@@ -251,7 +268,10 @@ class _Test:
         if name.text == "TIMESTAMP":
             return lambda x: x.batch.time[x.which].astype(np.int64)
         if name.text == "COMM":
-            return lambda x: np.array([self._comm(t) for t in x.batch.tid[x.which].tolist()], object)
+            self.by_comm = True
+            return lambda x: np.array(
+                [self._comm(i, t) for i, t in zip(x.which.tolist(), x.batch.tid[x.which].tolist(), strict=True)], object
+            )
         if name.text in self._known:
             return None
         names = [*self._known, *SPECIAL]
@@ -260,8 +280,8 @@ class _Test:
         hints.append("fields: " + ", ".join(names))
         raise misplaced(self._filter, name, f"{self._event.name} has no field {name.text}", hints)
 
-    def _comm(self, tid: int) -> str:
-        return self._context.comms.get(tid, "<...>" if tid else "<idle>")
+    def _comm(self, index: int, tid: int) -> str:
+        return self._named.get(index) or self._context.comms.get(tid, "<...>" if tid else "<idle>")
 
 
 def _column(field: RawField) -> Make:

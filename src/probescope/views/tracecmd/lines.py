@@ -28,8 +28,9 @@ _HERE = "\0"  # where a difference goes: no name and no text has it
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """``micro``: differences are in microseconds. ``raw`` and ``plain``: events (``SYSTEM:EVENT``, either alone, regular expressions as those of filters) that are
-    shown field by field, and by their own format even if they have a form of their own; ``.*`` is all."""
+    """``raw`` and ``plain``: events (``SYSTEM:EVENT``, either alone, regular expressions as those of filters) that are
+    shown field by field, and by their own format even if they have a form of their own; ``.*`` is all. ``micro``:
+    differences are in microseconds."""
 
     raw: tuple[str, ...] = ()
     plain: tuple[str, ...] = ()
