@@ -84,7 +84,7 @@ def _stat(recording: TraceDat) -> None:
     told = [o.text(data) for data in recording.option(o.CPUSTAT)]
     out += [f"{text}\n" for text in told]
     out += ["\n" if told else " No stats in this file\n", *_places(recording)]
-    sys.stdout.write("".join(out))
+    write_text("".join(out))
 
 
 def _places(recording: TraceDat) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _cpus(recording: TraceDat, args: argparse.Namespace, file: int) -> None:
             times = batch.time[batch.cpu == cpu]
             first.setdefault(cpu, int(times[0]))
             last[cpu] = int(times[-1])
-    sys.stdout.write(f"List of CPUs in {recording.name} with data:\n")
+    write_text(f"List of CPUs in {recording.name} with data:\n")
     for cpu in sorted(first):
         text = f"  {cpu}"
         text += f"\tFirst event:{_shown(first[cpu], args.nanoseconds, ticks)}" if args.first_event else ""
@@ -131,6 +131,6 @@ def unprintable(events: Sequence[EventType]) -> int:
 
     context = Context()
     bad = [e.name for e in events if not compile_event(e, context).parsed]
-    sys.stdout.write("".join(f"{name}: printed field by field\n" for name in bad))
+    write_text("".join(f"{name}: printed field by field\n" for name in bad))
     sys.stderr.write(f"{len(events) - len(bad)} of {len(events)} events are printed as they should be\n")
     return 1 if bad else 0

@@ -264,6 +264,8 @@ def _words(given: list[str]) -> tuple[str, ...]:
 
 
 def _filters_told(args: argparse.Namespace) -> int:
-    sys.stdout.write("".join(f"{text}\n" for _, text in args.wanted))
-    sys.stdout.write("".join(f"not {text}\n" for _, text in args.unwanted))
+    from probescope.cli.terminal import write_text
+
+    write_text("".join(f"{text}\n" for _, text in args.wanted))
+    write_text("".join(f"not {text}\n" for _, text in args.unwanted))
     return 0

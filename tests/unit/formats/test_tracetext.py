@@ -57,6 +57,27 @@ REC->next_prio
             "inner:             bash-12    [000] 1.000000001: x:                    y",
             ("bash", 12, -1, 0, "", 1000000001, "x:                    y", "inner"),
         ),
+        # trace-cmd report -l, -R, -l -R, --raw-ts, --raw-ts -l: of trappy.v6, as 3.3.1 prints it
+        (
+            "  <idle>-0       3dN.2.  7615.709442: bprint: x",
+            ("<idle>", 0, -1, 3, "dN.2.", 7615709442000, "bprint: x", ""),
+        ),
+        (
+            "          <idle>-0     [003]-0x5  7615.709442: bprint: ip=0xc0",
+            ("<idle>", 0, -1, 3, "-0x5", 7615709442000, "bprint: ip=0xc0", ""),
+        ),
+        (
+            "  <idle>-0       3-0x5  7615.709442: bprint: x",
+            ("<idle>", 0, -1, 3, "-0x5", 7615709442000, "bprint: x", ""),
+        ),
+        (
+            "          <idle>-0     [003] dN.2.7615709442088: bprint: x",
+            ("<idle>", 0, -1, 3, "dN.2.", 7615709442088, "bprint: x", ""),
+        ),
+        (
+            "  <idle>-0       3dN.2.7615709442088: bprint: x",
+            ("<idle>", 0, -1, 3, "dN.2.", 7615709442088, "bprint: x", ""),
+        ),
         ("    bash-1234      2d..2.  174us+: a <-b", ("bash", 1234, -1, 2, "d..2.", 174000, "a <-b", "")),
         (
             "            bash  1234   2 0 d..2. 00000000 00000012 [0000beef]  174.123ms (+0.001ms): a <-b",
@@ -85,6 +106,11 @@ def test_heads(line: str, wanted: tuple[object, ...]) -> None:
 def test_losses(line: str, wanted: tuple[int, int] | None) -> None:
     """The kernel's words and trace-cmd's."""
     assert heads.lost(line) == wanted
+
+
+def test_flags_in_hexadecimal() -> None:
+    """As trace-cmd report -R prints them: interrupts off, and rescheduling needed; no depths."""
+    assert heads.bits("-0x5") == heads.bits("dN...") == (5, 0)
 
 
 def test_pairs() -> None:

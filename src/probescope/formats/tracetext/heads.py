@@ -18,9 +18,22 @@ from typing import NamedTuple
 LONGEST = 1 << 16  # bytes of a line
 _HEAD = re.compile(
     r"\s*(?:([\w.-]{1,64}): +(?=\S))?(\S.{0,63}?)-(\d{1,10}) +(?:\( *(\d{1,10}|-+)\) +)?\[(\d{1,5})\] +"
-    r"(?:(\S{4,6}) +)?(\d{1,20}(?:\.\d{1,9})?): (.*)$",
+    r"(?:(\S{4,6}) +|([^\s\d]\S{4})(?=\d{12,20}: ))?(\d{1,20}(?:\.\d{1,9})?): (.*)$",
     re.DOTALL,
 )
+"""Counts of twelve digits and more leave no blank behind trace-cmd's five flags."""
+_RAW = re.compile(
+    r"\s*(?:([\w.-]{1,64}): +(?=\S))?(\S.{0,63}?)-(\d{1,10}) +(?:\[(\d{1,5})\]|(\d{1,5}))(-0x[0-9a-f]{1,4}) +"
+    r"(\d{1,20}(?:\.\d{1,9})?): (.*)$",
+    re.DOTALL,
+)
+"""trace-cmd report -R: flags in hexadecimal, fields by their names."""
+_SHORT = re.compile(
+    r"\s*(\S.{0,15}?)-(\d{1,10}) +(\d{1,5})(?:([^\s\d]\S{3,5}) +|([^\s\d]\S{4})(?=\d{12,20}: ))"
+    r"(\d{1,20}(?:\.\d{1,9})?): (.*)$",
+    re.DOTALL,
+)
+"""trace-cmd report -l, and all that it prints of latency tracers' buffers."""
 _LATENCY = re.compile(
     r"\s*(\S.{0,15}?)-(\d{1,10}) +(\d{1,5})([^\s\d]\S{3,5}) +(\d{1,15})us[ +!#*@$]?\s*: (.*)$", re.DOTALL
 )
@@ -55,18 +68,32 @@ class Head(NamedTuple):
 def head(line: str) -> Head | None:
     found = _HEAD.match(line)
     if found:
-        buffer, comm, tid, tgid, cpu, flags, time, rest = found.groups()
-        whole, point, part = time.partition(".")
-        when = int(whole) * 10**9 + int(part.ljust(9, "0")) if point else int(whole)
+        buffer, comm, tid, tgid, cpu, flags, glued, time, rest = found.groups()
         group = int(tgid) if tgid and tgid[0] != "-" else -1
-        return Head(comm, _id(tid), group, int(cpu), flags or "", _u64(when), len(part), rest, buffer or "")
+        return Head(comm, _id(tid), group, int(cpu), flags or glued or "", *_time(time), rest, buffer or "")
+    return _other(line)
+
+
+def _other(line: str) -> Head | None:
     if (found := _LATENCY.match(line)) is not None:
         comm, tid, cpu, flags, time, rest = found.groups()
         return Head(comm, _id(tid), -1, int(cpu), flags, int(time) * 1000, 6, rest)
+    if (found := _SHORT.match(line)) is not None:
+        comm, tid, cpu, flags, glued, time, rest = found.groups()
+        return Head(comm, _id(tid), -1, int(cpu), flags or glued, *_time(time), rest)
+    if (found := _RAW.match(line)) is not None:
+        buffer, comm, tid, cpu, short, flags, time, rest = found.groups()
+        return Head(comm, _id(tid), -1, int(cpu or short), flags, *_time(time), rest, buffer or "")
     if (found := _VERBOSE.match(line)) is not None:
         comm, tid, cpu, flags, ms, us, rest = found.groups()
         return Head(comm, _id(tid), -1, int(cpu), flags or "", int(ms) * 10**6 + int(us) * 1000, 6, rest)
     return None
+
+
+def _time(text: str) -> tuple[int, int]:
+    """Nanoseconds, or a count; and how many digits are behind the point."""
+    whole, point, part = text.partition(".")
+    return _u64(int(whole) * 10**9 + int(part.ljust(9, "0")) if point else int(whole)), len(part)
 
 
 def _id(text: str) -> int:
@@ -92,9 +119,12 @@ def bits(flags: str) -> tuple[int, int]:
     """(common_flags, common_preempt_count) of the letters; the depth of disabled migration is its upper half.
 
     d..2.   interrupts off; reschedule needed; in an interrupt; preemption; migration
+    -0x5    the flags themselves, and no depths
     """
     if not flags:
         return 0, 0
+    if flags.startswith("-0x"):
+        return int(flags[1:], 16) & 0xFF, 0
     irqs, resched, inside = flags[0], flags[1:2], flags[2:3]
     value = (irqs in "dD") | (irqs == "X") << 1 | (resched in _RESCHED and resched != "") << 2
     value |= (inside in "hHZz" and inside != "") << 3 | (inside in "sH" and inside != "") << 4
