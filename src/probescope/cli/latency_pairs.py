@@ -57,10 +57,10 @@ def _definition(asked: Asked) -> tuple[Definition | None, str]:
     if not (asked.start.event and asked.end.event):
         return None, "only tracepoints have hist triggers"
     try:
-        if have("ftrace:hist") is not True or have("ftrace:synthetic_events") is not True:
-            return None, "it has no synthetic events"
         if not tracefs.writable():
             return None, "tracefs cannot be written"
+        if have("ftrace:hist") is not True or have("ftrace:synthetic_events") is not True:
+            return None, "it has no synthetic events"
         filters = (_filter(asked.start), _filter(asked.end))
         return define(asked, described(asked.start.event), described(asked.end.event), filters), ""
     except Impossible as e:

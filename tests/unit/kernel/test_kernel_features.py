@@ -36,6 +36,7 @@ def host():
         (errno.ENOMEM, "unknown"),
         (errno.EMFILE, "unknown"),
         (errno.EAGAIN, "unknown"),
+        (errno.EROFS, "unknown"),
     ],
 )
 def test_what_a_refusal_means_to_one_who_may(host, number, word):

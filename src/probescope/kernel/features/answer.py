@@ -53,6 +53,8 @@ def judge(name: str, e: OSError | KernelError) -> Answer:
     number = e.errno or 0
     if number in _PASSING:
         return Answer(name, None, f"could not be tried now: {errno_name(number)}", number)
+    if number == errno.EROFS:
+        return Answer(name, None, "could not be tried: the file system is mounted read-only", number)
     if number in _DENIED and not _privileged():
         return Answer(name, None, f"not permitted to try: {errno_name(number)}", number)
     if number in _DENIED:
