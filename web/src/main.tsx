@@ -27,6 +27,20 @@ function tell(text: string, problem = false): void {
   );
 }
 
+const STEPS: Record<string, string> = { percent: "Reading the recording" };
+
+/** How far the server is with what it makes of a recording that it opens first. */
+function step(what: string, done: number): void {
+  const text = STEPS[what] ?? `Making what is drawn of ${what.replace("_", " ")}`;
+  render(
+    <p class="opening" role="status">
+      {text}: {Math.round(done * 100)} %
+      <progress value={done} max={1} aria-label={text} />
+    </p>,
+    root,
+  );
+}
+
 function socket(): Source {
   const token = new URLSearchParams(location.search).get("token") ?? "";
   const scheme = location.protocol === "https:" ? "wss" : "ws";
@@ -47,7 +61,7 @@ async function begin(): Promise<void> {
   source.onState((connected) => !connected && tell("There is no connection to the server. Is it still running?", true));
   source.onPush((p) => {
     if (p.push === "form") wish(source, p.error ?? "");
-    else if (p.push === "progress") tell(`${p.what ?? "reading"}: ${Math.round((p.done ?? 0) * 100)} %`);
+    else if (p.push === "progress") step(p.what ?? "percent", p.done ?? 0);
   });
   const { head } = await source.ask<Opened>("open", {});
   const app = new App(source, head);
