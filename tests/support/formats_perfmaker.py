@@ -222,6 +222,13 @@ def add_sample(m: PerfMaker, e: Event, s: Sample, misc: int = 2) -> PerfMaker:
     return m.add(9, sample_body(m, e, s), misc)
 
 
+def add_name(m: PerfMaker, e: Event, pid: int, name: str, event_id: int = 0) -> PerfMaker:
+    """A COMM record of a process, at time 1."""
+    return m.add(
+        3, m.pack("ii", pid, pid) + padded(name) + trailer(m, e, Sample(pid=pid, tid=pid, id=event_id, time=1))
+    )
+
+
 def padded(text: str) -> bytes:
     raw = text.encode() + b"\0"
     return raw + bytes(-len(raw) % 8)

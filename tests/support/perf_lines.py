@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 #: What stands before a name: a sample's address (after its event, a colon and perhaps a weight), or a frame's tab.
 PLACE = r"^(.*: +(?:\d{1,5} +)?[0-9a-f]{6,} |\t)"
@@ -16,3 +17,12 @@ def without_names(line: str) -> str:
     line = re.sub(rf"{PLACE}[^\t]*@plt\+0x[0-9a-f]+ \(", r"\1[unknown] (", line)
     line = re.sub(rf"{PLACE}[^\t]+(\+0x[0-9a-f]+) \(", r"\1?\2 (", line)
     return re.sub(r" +", " ", line)
+
+
+def report_table(*command: str) -> list[str]:
+    """What a command prints as a report: without comments but for the heading and the numbers of samples, and without
+    blanks at the end."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    return [line for line in lines if line and (line[0] != "#" or line[2:3] in {"O", ".", "S", "E"})]

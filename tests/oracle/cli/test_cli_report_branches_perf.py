@@ -21,10 +21,12 @@ from tests.support.formats_perfmaker import (
     Event,
     PerfMaker,
     Sample,
+    add_name,
     add_sample,
     padded,
     trailer,
 )  # fmt: skip
+from tests.support.perf_lines import report_table
 
 pytestmark = pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
 
@@ -45,7 +47,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     maker = PerfMaker([EVENT], features={BRANCH_STACK: b""})
     for pid, (name, start, file) in PLACES.items():
         of = trailer(maker, EVENT, Sample(pid=pid, tid=pid, time=1))
-        maker.add(3, maker.pack("ii", pid, pid) + padded(name) + of)
+        add_name(maker, EVENT, pid, name)
         maker.add(1, maker.pack("iiQQQ", pid, pid, start, 0x10000, 0) + padded(file) + of, 2)
     for i in range(24):
         pid = 100 if i % 3 else 200
@@ -59,14 +61,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     made = tmp_path_factory.mktemp("branches") / "perf.data"
     made.write_bytes(maker.build())
     return str(made)
-
-
-def table(*command: str) -> list[str]:
-    """Without comments but for the heading and the number of samples, and without blanks at the end."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    lines = [line.rstrip() for line in done.stdout.splitlines()]
-    return [line for line in lines if line and (line[0] != "#" or line[2:3] in {"O", ".", "S", "E"})]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +81,7 @@ def test_as_perf_sums_them_up(path: str, options: list[str]) -> None:
     """By themselves, by each of the keys, less what is filtered; samples where these are asked for."""
     ours = [sys.executable, "-m", "probescope", "report", "--stdio", "-i", path]
     theirs = ["perf", "report", "--stdio", "-i", path]
-    assert table(*ours, *options) == table(*theirs, *options)
+    assert report_table(*ours, *options) == report_table(*theirs, *options)
 
 
 def test_without_branches(path: str, tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import struct
-import subprocess
 import sys
 
 import pytest
@@ -23,10 +21,12 @@ from tests.support.formats_perfmaker import (
     Event,
     PerfMaker,
     Sample,
+    add_name,
     add_sample,
     padded,
     trailer,
 )  # fmt: skip
+from tests.support.perf_lines import report_table
 
 pytestmark = pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
 
@@ -38,21 +38,16 @@ EVENT = Event(KINDS, flags=SAMPLE_ID_ALL | 1 << 6, type=0, size=128)
 TRANSACTIONS = (0, 1, 2 | 4, 7 << 32 | 32, 2 | 64, 16 | 2)
 
 
-def text(word: str) -> bytes:
-    raw = word.encode() + b"\0"
-    raw += bytes(-len(raw) % 64)
-    return struct.pack("<I", len(raw)) + raw
-
-
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Two CPUs, each of a socket; two control groups, of which one is told by its path."""
-    topology = struct.pack("<I", 1) + text("0-1") + struct.pack("<I", 2) + text("0") + text("1")
-    topology += struct.pack("<4I", 0, 0, 1, 1)
-    maker = PerfMaker([EVENT], features={NRCPUS: struct.pack("<II", 2, 2), CPU_TOPOLOGY: topology})
+    maker = PerfMaker([EVENT])
+    p, text = maker.pack, maker.string
+    topology = p("I", 1) + text("0-1") + p("I", 2) + text("0") + text("1") + p("4I", 0, 0, 1, 1)
+    maker.features = {NRCPUS: p("II", 2, 2), CPU_TOPOLOGY: topology}
     of = trailer(maker, EVENT, Sample(pid=100, tid=100, time=1))
-    maker.add(3, maker.pack("ii", 100, 100) + padded("worker") + of)
-    maker.add(CGROUP_RECORD, maker.pack("Q", 77) + padded("/user.slice/a") + of)
+    add_name(maker, EVENT, 100, "worker")
+    maker.add(CGROUP_RECORD, p("Q", 77) + padded("/user.slice/a") + of)
     for i in range(40):
         one = Sample(
             0x401000 + 16 * (i % 5), 100, 100, 5000 + i, cpu=i % 2, period=1000 + i % 4,
@@ -65,12 +60,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(made)
 
 
-def table(*command: str) -> list[str]:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    lines = [line.rstrip() for line in done.stdout.splitlines()]
-    return [line for line in lines if line and (line[0] != "#" or line[2:3] in {"O", ".", "S", "E"})]
-
-
 @pytest.mark.parametrize(
     "keys",
     [
@@ -81,4 +70,4 @@ def table(*command: str) -> list[str]:
 def test_as_perf_has_them(path: str, keys: str) -> None:
     """Headings, widths, values and the order of rows."""
     ours = [sys.executable, "-m", "probescope", "report", "--stdio", "-i", path, "-s", keys]
-    assert table(*ours) == table("perf", "report", "--stdio", "-i", path, "-s", keys)
+    assert report_table(*ours) == report_table("perf", "report", "--stdio", "-i", path, "-s", keys)

@@ -25,9 +25,8 @@ from tests.support.formats_perfmaker import (
     Event,
     PerfMaker,
     Sample,
+    add_name,
     add_sample,
-    padded,
-    trailer,
 )  # fmt: skip
 
 HEAD = IP | TID | TIME | CPU | PERIOD
@@ -42,16 +41,11 @@ STORES = Event(LOADS.sample_type, [2], type=4, config=0x2CD, size=128)
 BRANCHES = Event(HEAD | BRANCH, [1], SAMPLE_ID_ALL | 1 << 6, type=0, branch=9, size=128)
 
 
-def told(maker: PerfMaker, event: Event) -> None:
-    """A thread of pid 100, called worker."""
-    maker.add(3, maker.pack("ii", 100, 100) + padded("worker") + trailer(maker, event, Sample(id=1, time=1)))
-
-
 @pytest.fixture
 def memory(tmp_path: Path) -> str:
     """A load, a store, a load."""
     maker = PerfMaker([LOADS, STORES])
-    told(maker, LOADS)
+    add_name(maker, LOADS, 100, "worker", event_id=1)
     for i, (event, source) in enumerate(((LOADS, 0x2), (STORES, 0xE00000004), (LOADS, 0x0))):
         weight = 7 + i | (3 + i) << 32 | (2 + i) << 48
         pages = {"data_page": (0, 4096, 1 << 21)[i], "code_page": (4096, 0, 1 << 30)[i]}
@@ -68,7 +62,7 @@ def memory(tmp_path: Path) -> str:
 @pytest.fixture
 def branches(tmp_path: Path) -> str:
     maker = PerfMaker([BRANCHES])
-    told(maker, BRANCHES)
+    add_name(maker, BRANCHES, 100, "worker", event_id=1)
     rows = [(0x432000, 0x432010, 2 | 1 << 20), (0x432020, 0x7F0000001000, 1 | 5 << 4)]
     add_sample(maker, BRANCHES, Sample(ip=0x432000, pid=100, tid=100, time=5000, branches=rows))
     path = tmp_path / "branches.data"
