@@ -21,6 +21,7 @@ from probescope.views.timeline.names import Names
 if TYPE_CHECKING:
     import duckdb
 
+    from probescope.store.lod.families import Points
     from probescope.store.parts import Part
     from probescope.store.session import Stores
     from probescope.views.timeline.plots import Plot
@@ -41,6 +42,10 @@ class Shown:
     base: Mapping[str, int]
     levels: Levels
     row: Mapping[str, Any]
+
+    def stored(self, points: Points, track: int) -> int:
+        """The number in the tables of a track of instants."""
+        return track + (self.base[points.numbers] if points.numbers else 0)
 
 
 class Opened:

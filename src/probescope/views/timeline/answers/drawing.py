@@ -217,7 +217,7 @@ def _matching(
     if len(counts):
         found = condition(opened, text)
         since, until = (int(e) + shown.shift + opened.origin for e in (edges[0], edges[-1]))
-        of = track + (shown.base[points.numbers] if points.numbers else 0)
+        of = shown.stored(points, track)
         sql = (
             f"select ((e.ts - {since})::hugeint * {len(counts)} // {until - since})::integer, count(*) from event e"
             f" where e.recording = {shown.number} and e.{points.track} = {of} and e.ts >= {since} and e.ts < {until}"

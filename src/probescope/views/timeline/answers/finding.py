@@ -195,7 +195,7 @@ def _instant(opened: Opened, shown: Shown, family: str, track: int, ts: int, tic
     rows = ticket.rows(
         f"select {'event' if sample else 'id'} from {points.table} where ts = ? and {points.track} = ?"
         f" and recording = {shown.number} limit 1",
-        [ts + shown.shift + opened.origin, track + (shown.base[points.numbers] if points.numbers else 0)],
+        [ts + shown.shift + opened.origin, shown.stored(points, track)],
     )
     found = {"start": ts + shown.shift, "end": ts + shown.shift, "thing": rows[0][0] if rows else -1}
     return {**found, "kind": points.table, "name": ""}
