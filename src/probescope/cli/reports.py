@@ -13,7 +13,7 @@ from probescope.cli.report_texts import Texts
 from probescope.cli.script_more import switching
 from probescope.errors import UsageError
 from probescope.frozen import replace
-from probescope.views.reporting.branches import pieces
+from probescope.views.reporting.branches import by_branches, pieces
 from probescope.views.reporting.graph import Style, parse_style
 from probescope.views.reporting.keys import BRANCH, KEYS, SUMS, USUAL, USUAL_OF_BRANCHES, Key, Sum, parse_keys
 from probescope.views.reporting.rows import PARENT, Row, Rows, Wanted
@@ -47,7 +47,7 @@ class Block:
         own = [f.name for e in events for f in e.fields]
         ahead = [n for n in (*own, *reversed(every)) if not n.startswith("common_")]
         self._all_fields = {n: every[n] for n in ahead} | every
-        self.branches = by_branches(opened, args)
+        self.branches = by_branches(opened.recording, args.branch_stack)
         stacked = any("callchain" in e.sampled for e in events) and not self.branches
         self.children = stacked and args.children is not False and not args.hierarchy
         self.style = _style(args, stacked=stacked)
@@ -89,10 +89,11 @@ class Block:
         return tuple(dict.fromkeys(c for c in found if self.children or c.name != "overhead_children"))
 
     def _keys(self, args: Namespace) -> list[Key | Sum]:
-        usual = [BRANCH.get(k) or KEYS[k] for k in (USUAL_OF_BRANCHES if self.branches else USUAL)]
-        keys: list[Key | Sum] = [] if _listed(args) and not args.sort else [*usual]
+        keys: list[Key | Sum] = []
         if args.sort:
             keys = self._parsed(args.sort)
+        elif not _listed(args):
+            keys = [BRANCH.get(k) or KEYS[k] for k in (USUAL_OF_BRANCHES if self.branches else USUAL)]
         return [*keys, KEYS["parent"]] if args.parent and KEYS["parent"] not in keys else keys
 
     def _order(self, args: Namespace) -> tuple[Key | Sum, ...]:
@@ -314,19 +315,6 @@ def _object(block: Block, row: Row, event: int) -> dict[str, object]:
     if block.children:
         data["with_callees"] = stats.total
     return data
-
-
-def by_branches(opened: Opened, args: Namespace) -> bool:
-    """Whether branches are summed up: if it is asked for, or they were recorded and nothing else is asked for; not with
-    stacks to be unwound (builtin-report.c of perf: those are its order). Raises UsageError."""
-    events = opened.recording.events
-    sampled = frozenset[str]().union(*(e.sampled for e in events))
-    if args.branch_stack is None:
-        told = "BRANCH_STACK" in getattr(opened.recording, "sections", ())
-        return told and "branch_stack" in sampled and "stack_user" not in sampled
-    if args.branch_stack and events and "branch_stack" not in sampled:
-        raise UsageError("selected -b but there is no branch data", hints=["probescope record -b keeps branches"])
-    return bool(args.branch_stack)
 
 
 def _cpus_of(opened: Opened, args: Namespace) -> str | None:

@@ -69,6 +69,7 @@ class ScriptView:
         self._room = 0
         """Columns of the longest text of a memory access so far: shorter ones are filled up, as perf does."""
         self._rooms: Column | None = None
+        self._shown_of: dict[int, set[str]] = {}
         self._silent = any(one.fields == frozenset() for one in choice.asked)
 
     def text(self, told: ToldBatch, keep: Column | None = None) -> bytes:
@@ -81,9 +82,10 @@ class ScriptView:
         events = self._told.recording.events
         if len(events) != self._kinds:
             self._kinds, self._width = len(events), max((len(e.name) for e in events), default=0)
+            self._shown_of = {kind: self._shown(kind) for kind in range(len(events))}
         which = np.arange(batch.count) if keep is None else keep
         if self._silent:
-            which = which[[bool(self._shown(kind)) for kind in batch.event[which].tolist()]]
+            which = which[np.array([bool(self._shown_of[k]) for k in range(len(events))])[batch.event[which]]]
         if self._choice.relative and not self._start:
             self._start = self._first(told, which)
         if self._choice.deltas:
@@ -136,7 +138,7 @@ class ScriptView:
 
         kinds = told.batch.event[which]
         present = np.flatnonzero(np.bincount(kinds, minlength=1)).tolist() if len(which) else []
-        accesses = [kind for kind in present if "data_src" in self._shown(kind)]
+        accesses = [kind for kind in present if "data_src" in self._shown_of[kind]]
         if accesses:
             self._widen(told, which[np.isin(kinds, accesses)])
         if len(present) == 1:
@@ -174,7 +176,7 @@ class ScriptView:
         from probescope.views import script_parts as parts
 
         event = self._told.recording.events[kind]
-        shown = self._shown(kind)
+        shown = self._shown_of[kind]
         stacked = told.stacks is not None and "callchain" in event.sampled and "ip" in shown and self._choice.stacks
         columns: list[Cells] = [self._who(told, which, shown, stacked)]
         if "misc" in shown and "misc" in told.batch.numbers:
@@ -228,7 +230,7 @@ class ScriptView:
         from probescope.views import script_branches
 
         def look(i: int, address: int) -> Frame:
-            return self._told.frame(int(told.spaces[i]), address, address >> 63 != 0)
+            return self._told.anywhere(int(told.spaces[i]), address)
 
         return [
             script_branches.branches(told.batch, which, look, names=field == "brstacksym", files="dso" in shown)

@@ -38,7 +38,6 @@ TYPES = {
 }
 """Kinds of events by the words before a colon. None of ours is made up from trace data (``synth``)."""
 _USUAL: tuple[str, ...] = ("comm", "tid", "cpu", "time", "event")
-_SOURCES = {"ins_lat": "weight_struct", "retire_lat": "weight_struct"}
 _RECORDED = ("cpu", "time", "ip", *MEMORY)
 
 
@@ -78,7 +77,7 @@ def shown(event: EventType, type_: int, asked: Sequence[Asked], *, stacks: bool)
 
 
 def _has(sampled: frozenset[str], field: str) -> bool:
-    return _SOURCES.get(field, field) in sampled or (field == "weight" and "weight_struct" in sampled)
+    return _ATTRIBUTES[field][0] in sampled or (field == "weight" and "weight_struct" in sampled)
 
 
 _ATTRIBUTES = {
@@ -123,9 +122,9 @@ def check(events: Iterable[tuple[EventType, int]], asked: Sequence[Asked]) -> No
 
 
 def _recorded(event: EventType, field: str) -> None:
-    needed, attribute = _ATTRIBUTES.get(field, ("", ""))
-    if not needed or needed in event.sampled or (field == "weight" and "weight_struct" in event.sampled):
+    if field not in _ATTRIBUTES or _has(event.sampled, field):
         return
+    attribute = _ATTRIBUTES[field][1]
     raise UsageError(
         f"samples for '{event.name}' do not have {attribute} attribute set, cannot print '{field}' field",
         hints=[f"record it: probescope record {_OPTIONS[field]}"] if field in _OPTIONS else [],
@@ -139,8 +138,3 @@ def of_head(asked: Sequence[Asked], head: Iterable[str]) -> set[str]:
         if not one.type:
             fields = one.changed(fields)
     return fields
-
-
-def named(asked: Sequence[Asked], field: str) -> bool:
-    """Whether a field is asked for by its name."""
-    return any(field in (one.fields or ()) or f"+{field}" in one.changes for one in asked)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from probescope.debuginfo.symbolize import AddressSpace
 
 _DUMP = re.compile(r"jit-(\d{1,10})\.dump")
+JIT_MAP = "/tmp/perf-"
+"""What paths of tables begin with, as perf calls code without a file; then comes the number of the process."""
 MOST_DUMPS = 16
 """Of one process."""
 
@@ -57,7 +59,7 @@ class Jitted:
         return None
 
     def map_name(self, pid: int) -> str:
-        return f"/tmp/perf-{pid}.map"
+        return f"{JIT_MAP}{pid}.map"
 
     def _tables(self, space: AddressSpace) -> Iterator[tuple[_Table, str]]:
         if space.pid <= 0:

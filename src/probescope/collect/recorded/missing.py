@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from probescope.collect.recorded.jitted import JIT_MAP
 from probescope.collect.recorded.modules import KERNEL
-from probescope.collect.recorded.symbols import JIT_MAP
 from probescope.frozen import dataclass
 from probescope.model.visible import visible
 

@@ -29,11 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["KERNEL", "VDSO", "Frame", "Here", "Search", "Symbols", "bracketed"]
 
 _NO_FILE = ("//anon", "[", "/memfd:", "/dev/zero", "/anon_hugepage", "/SYSV")
-_ANONYMOUS = ("//anon", "/memfd:", "/dev/zero", "/anon_hugepage")
-"""Memory of programs that make code: perf's is_anon_memory(), and what has only a name."""
 _MADE = ("//anon", "/dev/zero", "/anon_hugepage")
-JIT_MAP = "/tmp/perf-"
-"""Code without a file is of the table that the program that made it may write, ``/tmp/perf-PID.map``: so has perf."""
+"""Memory of programs that make code: perf's is_anon_memory(). Code in it is told to be of the table of its names."""
+_ANONYMOUS = (*_MADE, "/memfd:")
+"""With what has only a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ class Symbols:
             if jitted is not None:
                 return Frame(address, self._shown(jitted[0]), jitted[1], jitted[2], start=address - jitted[1])
             if m.path.startswith(_MADE):
-                return Frame(address, "", address, f"{JIT_MAP}{space.pid}.map")
+                return Frame(address, "", address, self.jitted.map_name(space.pid))
             return Frame(address, "", address - m.start, m.path)
         offset = address - m.start + m.offset
         module = self.files.of(m, space.pid)

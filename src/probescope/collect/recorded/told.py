@@ -115,6 +115,10 @@ class Told:
             found = self._frames[key] = self.symbols.frame(known, address, kernel=kernel)
         return found
 
+    def anywhere(self, space: int, address: int) -> Frame:
+        """The same of an address that says itself whether it is the kernel's: of a branch."""
+        return self.frame(space, address, address >> 63 != 0)
+
     def data(self, space: int, address: int) -> Frame:
         """What an address of data is called."""
         return self.symbols.data(self.tasks.spaces[space] if space >= 0 else None, address)

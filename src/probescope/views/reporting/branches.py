@@ -13,14 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from probescope.errors import UsageError
 from probescope.frozen import replace
 from probescope.views.reporting.keys import Key, Value, module_of, symbol_of
+from probescope.views.reporting.sums import MASK
 
 if TYPE_CHECKING:
     import numpy as np
 
     from probescope.collect.recorded.symbols import Frame
     from probescope.collect.recorded.told import Told, ToldBatch
+    from probescope.model.recording import Recording
     from probescope.views.reporting.naming import Lines
     from probescope.views.reporting.sums import Group
 
@@ -29,9 +32,20 @@ if TYPE_CHECKING:
 
 AT_ONCE = 8192
 """Samples: each may have 32 branches and more."""
-_MASK = (1 << 64) - 1
 _NAME = 18
 """Characters of a function's name before +0xOFFSET."""
+
+
+def by_branches(recording: Recording, asked: bool | None) -> bool:
+    """Whether branches are summed up: if it is ``asked`` for, or they were recorded and nothing else is asked for; not
+    with stacks to be unwound (builtin-report.c of perf: those are its order). Raises UsageError."""
+    sampled = frozenset[str]().union(*(e.sampled for e in recording.events))
+    if asked is None:
+        told = "BRANCH_STACK" in getattr(recording, "sections", ())
+        return told and "branch_stack" in sampled and "stack_user" not in sampled
+    if asked and recording.events and "branch_stack" not in sampled:
+        raise UsageError("selected -b but there is no branch data", hints=["probescope record -b keeps branches"])
+    return asked
 
 
 def pieces(told: ToldBatch, keep: Kept, counted: Kept) -> Iterator[tuple[ToldBatch, Kept, Kept]]:
@@ -74,8 +88,7 @@ def expanded(told: ToldBatch, some: Column) -> tuple[ToldBatch, Column]:
 
 def frame_at(told: Told, group: Group, end: str) -> Frame:
     """Where a branch is ``from``, or ``to``."""
-    address = group.numbers[end] & _MASK
-    return told.frame(group.space, address, address >> 63 != 0)
+    return told.anywhere(group.space, group.numbers[end] & MASK)
 
 
 def value(key: Key, group: Group, told: Told, lines: Lines | None) -> Value:

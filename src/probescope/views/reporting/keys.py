@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from probescope.collect.recorded.jitted import JIT_MAP
 from probescope.collect.recorded.kernel_names import bracketed
-from probescope.collect.recorded.symbols import JIT_MAP
 from probescope.diagnostics import nearest
 from probescope.errors import UsageError
 from probescope.frozen import dataclass
@@ -68,8 +68,8 @@ KEYS: Mapping[str, Key] = {
         Key("cpu", "CPU", ("cpu",), width=3),
         Key("srcline", "Source:Line", _PLACE, framed=True),
         Key("srcfile", "Source File", _PLACE, framed=True),
-        Key("local_weight", "Local Weight", ("weight",), padded=True, falling=True),
-        Key("weight", "Weight", ("weight",), padded=True, width=12, falling=True),
+        Key("local_weight", "Local Weight", ("number weight",), padded=True, falling=True),
+        Key("weight", "Weight", ("number weight",), padded=True, width=12, falling=True),
         Key("trace", "Trace output", ("trace",)),
         Key("time", "Time", ("time",), width=12),
         Key("local_ins_lat", "Local INSTR Latency", ("number ins_lat",), padded=True, falling=True),

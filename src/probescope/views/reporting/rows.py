@@ -225,10 +225,6 @@ class Rows:
             case "time":
                 digits = 9 if self.wanted.nanoseconds else 6
                 return Value(group.time, f"{group.time // 10**9}.{group.time % 10**9:09d}"[: digits - 9 or None])
-            case "weight":
-                return Value(group.weight * group.samples, str(group.weight * group.samples))
-            case "local_weight":
-                return Value(group.weight, str(group.weight))
             case "parent":
                 name = self._parent_of(group)
                 return Value(name, name)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from probescope.views.reporting.keys import Key, Value
+from probescope.views.reporting.sums import MASK
 from probescope.views.script_parts import page
 
 if TYPE_CHECKING:
@@ -33,13 +34,17 @@ def _socket(told: Told, cpu: int) -> int:
     return cpus[cpu].socket if 0 <= cpu < len(cpus) else -1
 
 
+def _number(number: int, form: str = "d") -> Value:
+    return Value(number, format(number, form))
+
+
 def _alone(column: str) -> Callable[[Group, Told], Value]:
-    return lambda group, _: Value(group.numbers[column], str(group.numbers[column]))
+    return lambda group, _: _number(group.numbers[column])
 
 
 def _together(column: str) -> Callable[[Group, Told], Value]:
     """Of all samples of the row."""
-    return lambda group, _: Value(group.numbers[column] * group.samples, str(group.numbers[column] * group.samples))
+    return lambda group, _: _number(group.numbers[column] * group.samples)
 
 
 def _cgroup(group: Group, told: Told) -> Value:
@@ -49,14 +54,16 @@ def _cgroup(group: Group, told: Told) -> Value:
 
 
 _VALUES: Mapping[str, Callable[[Group, Told], Value]] = {
+    "local_weight": _alone("weight"),
+    "weight": _together("weight"),
     "local_ins_lat": _alone("ins_lat"),
     "ins_lat": _together("ins_lat"),
     "local_retire_lat": _alone("retire_lat"),
     "retire_lat": _together("retire_lat"),
     "transaction": lambda g, _: Value(g.numbers["transaction"], transaction(g.numbers["transaction"])),
     "code_page_size": lambda g, _: Value(g.numbers["code_page_size"], page(g.numbers["code_page_size"]).strip()),
-    "addr": lambda g, _: Value(g.ip & (1 << 64) - 1, f"{g.ip & (1 << 64) - 1:#x}"),
-    "socket": lambda g, told: Value(_socket(told, g.cpu), f"{_socket(told, g.cpu):03d}"),
+    "addr": lambda g, _: _number(g.ip & MASK, "#x"),
+    "socket": lambda g, told: _number(_socket(told, g.cpu), "03d"),
     "cgroup": _cgroup,
 }
 

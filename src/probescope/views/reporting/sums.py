@@ -34,13 +34,13 @@ class Group:
 
     __slots__ = (
         *("cpu", "event", "ip", "mode", "name", "period", "pid"),
-        *("numbers", "samples", "space", "stack", "texts", "tid", "time", "weight"),
+        *("numbers", "samples", "space", "stack", "texts", "tid", "time"),
     )
 
     def __init__(self, event: int = 0, period: int = 0, samples: int = 0) -> None:
         self.event, self.period, self.samples = event, period, samples
         self.name = self.pid = self.tid = self.cpu = self.stack = self.space = -1
-        self.time = self.weight = self.ip = self.mode = 0
+        self.time = self.ip = self.mode = 0
         self.texts: tuple[str, ...] = ()
         self.numbers: dict[str, int] = {}
 
@@ -185,8 +185,6 @@ class Sums:
                 return (b.numbers["misc"][rows] & CPUMODE).astype(np.int64)
             case "space":
                 return told.spaces[rows]
-            case "weight" if "weight" in b.numbers:
-                return b.numbers["weight"][rows].astype(np.int64)
             case _:
                 pass
         if name.startswith(NUMBER):
@@ -194,7 +192,7 @@ class Sums:
             return np.zeros(len(which), np.int64) if number is None else number[rows].view(np.int64)
         if (name == "trace" or name.startswith("field ")) and self._texts is not None:
             return np.array([self._number(t) for t in self._texts(told, kind, which, name)], np.int64)
-        return np.full(len(which), 0 if name in {"mode", "ip", "time", "weight"} else -1, np.int64)
+        return np.full(len(which), 0 if name in {"mode", "ip", "time"} else -1, np.int64)
 
     def _number(self, text: str) -> int:
         found = self._numbers.get(text)
